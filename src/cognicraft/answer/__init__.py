@@ -1,0 +1,1 @@
+"""Ranked chunks to an answer in the words of the documents."""

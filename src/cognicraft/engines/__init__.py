@@ -1,0 +1,1 @@
+"""Where chunks, vectors and document records are kept; one file each engine."""

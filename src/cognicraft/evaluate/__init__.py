@@ -1,0 +1,1 @@
+"""Measuring: datasets, metrics, and the harness that runs them."""

@@ -1,0 +1,1 @@
+"""Files to documents to chunks to encoded chunks: read, split, contextualize, encode."""

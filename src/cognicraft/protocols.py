@@ -1,0 +1,148 @@
+"""Every seam on one screen. An implementation passes the suite of the same name in `cognicraft.testing`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Protocol
+
+from cognicraft.records import (
+    BooleanQuery,
+    ByteArray,
+    Chunk,
+    Document,
+    DocumentRecord,
+    EncodedDocument,
+    Encoding,
+    EngineInfo,
+    Filter,
+    FloatArray,
+    Ranking,
+    SparseVector,
+    StoredChunk,
+)
+
+TokenOffsets = Callable[[str], list[tuple[int, int]]]
+"""Character spans of the encoder's tokens in a text, in order, without special tokens and without truncation."""
+
+
+class Reader(Protocol):
+    """Turns one file into documents. Called inside a worker process with a memory limit and a deadline."""
+
+    def __call__(self, path: str, *, options: Mapping[str, object]) -> Iterator[Document]:
+        """Raises: a `ReadError` that names the file, the reason and the remedy."""
+        ...
+
+
+class Splitter(Protocol):
+    """Cuts a document into chunks that cover every non-white character of it, spans exact, in text order."""
+
+    def __call__(self, document: Document, *, offsets: TokenOffsets) -> list[Chunk]:
+        """An empty or blank document gives no chunk. Never raises on text that a reader can give."""
+        ...
+
+
+class Embedder(Protocol):
+    """A dense encoder. Thread-safe. The same text gives the same vector whatever else is in the batch."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def dimensions(self) -> int: ...
+    @property
+    def max_tokens(self) -> int:
+        """Tokens used of a text, special ones included; the rest is cut, and a caller can see it by `token_offsets`."""
+        ...
+
+    @property
+    def languages(self) -> frozenset[str] | None:
+        """ISO 639-1 codes it knows; None where that is not stated."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever the vectors may change; a workspace refuses an encoder with another one."""
+        ...
+
+    def token_offsets(self, text: str) -> list[tuple[int, int]]: ...
+
+    def encode_documents(self, texts: Sequence[str], *, token_codes: bool = False) -> list[Encoding]:
+        """One encoding per text, in order; no texts, no encodings. An empty text has a valid unit vector."""
+        ...
+
+    def encode_query(self, text: str) -> Encoding:
+        """With token codes, always."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Engine(Protocol):
+    """Chunks, vectors, document records and status of one workspace: the only store. Thread-safe.
+
+    Scores are larger-is-better and only comparable within one list. Rankings follow the rule of `Ranking`: best first,
+    ties by chunk id, at most `limit`. An unknown id is absent from what is returned, never an error. After `close`
+    every call raises `EngineError`. `exact` engines return exactly the best; others reach recall .95 of it.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def exact(self) -> bool: ...
+
+    def replace(self, documents: Sequence[EncodedDocument]) -> None:
+        """Put these documents in place of any older revision, each atomically as seen by search and by a crash.
+
+        Returns once they are durable: after that no kill loses them. A document given twice: the last one stays.
+        """
+        ...
+
+    def delete(self, document_ids: Sequence[str]) -> int:
+        """Remove documents and all that belongs to them, durably; how many there were."""
+        ...
+
+    def document(self, document_id: str) -> DocumentRecord | None: ...
+
+    def documents(self) -> Iterator[DocumentRecord]:
+        """All records, failed ones too, ordered by source, then pointer, then id."""
+        ...
+
+    def document_chunks(self, document_id: str) -> list[StoredChunk]:
+        """In text order; empty for an unknown one."""
+        ...
+
+    def search_dense(
+        self, arm: str, vector: FloatArray, *, limit: int, where: Filter | None = None
+    ) -> Ranking:
+        """By cosine similarity to the vectors of that encoder. Raises EngineError for an arm it does not hold."""
+        ...
+
+    def search_lexical(self, query: SparseVector, *, limit: int, where: Filter | None = None) -> Ranking:
+        """By the sum over shared terms of query count x idf x document weight, idf = ln(1 + (N - n + .5)/(n + .5)).
+
+        N and n count live chunks. Only chunks that share a term.
+        """
+        ...
+
+    def search_boolean(
+        self, query: BooleanQuery, *, rank_by: SparseVector, limit: int, where: Filter | None = None
+    ) -> Ranking:
+        """The chunks that satisfy the query, ranked by `search_lexical` with `rank_by` (0 where none is shared)."""
+        ...
+
+    def chunks(self, ids: Sequence[str]) -> list[StoredChunk]:
+        """In the order of `ids`."""
+        ...
+
+    def token_codes(self, arm: str, ids: Sequence[str]) -> list[ByteArray | None]:
+        """One entry per id, in order; None where nothing is stored."""
+        ...
+
+    def languages(self) -> dict[str, int]:
+        """Language code -> number of chunks."""
+        ...
+
+    def info(self) -> EngineInfo: ...
+
+    def close(self) -> None:
+        """Idempotent; nothing that `replace` returned for is lost without it."""
+        ...

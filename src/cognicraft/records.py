@@ -1,0 +1,359 @@
+"""What flows between the steps, in the order in which it flows.
+
+    file ─read─▶ Document ─split─▶ Chunk ─contextualize─▶ ContextualChunk ─encode─▶ EncodedDocument ─▶ Engine
+    question ─retrieve─▶ Ranking per arm ─fuse─▶ Ranking ─rerank─▶ Ranking ─▶ StoredChunk ─extract─▶ Passage
+
+These are inert: frozen, no behaviour beyond what follows from their own fields. Character positions count Python
+characters in `Document.text`; spans are half-open; pages count from 1; scores are larger-is-better. What a person
+gets back (`Answer`, `SearchResult`, …) is in `results.py`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float32]
+ByteArray = npt.NDArray[np.uint8]
+IndexArray = npt.NDArray[np.uint32]
+
+Scalar = str | int | float | bool
+MetadataValue = Scalar | tuple[Scalar, ...]
+Metadata = Mapping[str, MetadataValue]
+
+BlockKind = Literal["heading", "paragraph", "list", "table", "code"]
+
+
+def digest(*parts: str, size: int = 16) -> str:
+    """Hex digest of the parts, each length-prefixed so that ("ab", "c") and ("a", "bc") differ."""
+    hasher = hashlib.blake2b(digest_size=size)
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        hasher.update(len(data).to_bytes(8, "little"))
+        hasher.update(data)
+    return hasher.hexdigest()
+
+
+# ── read ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page as a reader program numbers it; pages tile the text: each starts where the one before ends."""
+
+    number: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A piece of structure. Blocks are in text order, do not overlap, and only white space lies between them.
+
+    A table's rows are lines, each self-describing (`label | column head: value | …`), so that a number never
+    leaves its row label and its column head. `level` is the depth of a heading (1 = top), 0 otherwise.
+    """
+
+    kind: BlockKind
+    start: int
+    end: int
+    level: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One readable text with its structure. A JSONL file or a JSON array gives many, told apart by `pointer`.
+
+    `source` is the path as a POSIX string (or another URI); `pointer` is the JSON pointer inside it, "" for the whole;
+    `pointers` are (start, end, pointer) of the fields that make up the text, for JSON.
+    `content_hash` covers text and metadata; the same file read twice gives the same hash.
+    """
+
+    source: str
+    text: str
+    pages: tuple[Page, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    title: str = ""
+    media_type: str = "text/plain"
+    pointer: str = ""
+    pointers: tuple[tuple[int, int, str], ...] = ()
+    metadata: Metadata = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    language: str = ""
+
+    @property
+    def id(self) -> str:
+        """Stable over new versions: from where the document is, not from what it says."""
+        return digest(self.source, self.pointer)
+
+    @property
+    def content_hash(self) -> str:
+        meta = "\x1f".join(f"{key}={self.metadata[key]!r}" for key in sorted(self.metadata))
+        return digest(self.text, self.title, meta)
+
+    def heading_path(self, position: int) -> tuple[str, ...]:
+        """Headings above `position`, outermost first; a heading is part of its own path."""
+        path: list[tuple[int, str]] = []
+        for block in self.blocks:
+            if block.start > position:
+                break
+            if block.kind == "heading":
+                while path and path[-1][0] >= block.level:
+                    path.pop()
+                path.append((block.level, self.text[block.start : block.end].strip()))
+        return tuple(title for _, title in path)
+
+
+# ── split, contextualize ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A span of a document: `document.text[start:end] == text`. `page`..`page_end` inclusive, 0 where there are none.
+
+    `heading_path` is the path at the chunk's first character. `occurrence` counts equal texts in one document from 0.
+    """
+
+    text: str
+    start: int
+    end: int
+    page: int = 0
+    page_end: int = 0
+    heading_path: tuple[str, ...] = ()
+    tokens: int = 0
+    occurrence: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ContextualChunk:
+    """A chunk and what stands before it when it is encoded; kept apart for the two arms, never part of a quote."""
+
+    chunk: Chunk
+    dense_context: str = ""
+    lexical_context: str = ""
+
+    @property
+    def dense_text(self) -> str:
+        return f"{self.dense_context}\n{self.chunk.text}" if self.dense_context else self.chunk.text
+
+    @property
+    def lexical_text(self) -> str:
+        return f"{self.lexical_context}\n{self.chunk.text}" if self.lexical_context else self.chunk.text
+
+
+# ── encode ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """A text as a dense encoder sees it.
+
+    vector: (dimensions,) float32, L2 norm 1.
+    token_codes: (tokens, dimensions // 8) uint8, the packed sign bits of each token vector less the model's mean
+        token vector; None where they were not asked for.
+    """
+
+    vector: FloatArray
+    token_codes: ByteArray | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SparseVector:
+    """Term indices (uint32, strictly increasing) and their weights (float32), of one length. May be empty."""
+
+    indices: IndexArray
+    values: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedChunk:
+    """A chunk ready for the engine: one dense vector per encoder name, BM25 document weights, Boolean terms.
+
+    `terms` is the analysed token sequence of the lexical text, in order (for phrases), from `search.lexical`.
+    """
+
+    id: str
+    chunk: ContextualChunk
+    dense: Mapping[str, FloatArray]
+    lexical: SparseVector
+    terms: tuple[str, ...]
+    token_codes: Mapping[str, ByteArray] = field(default_factory=dict)
+
+
+DocumentStatus = Literal["ready", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRecord:
+    """What the engine knows of a document besides its chunks. `metadata` is filterable on every chunk.
+
+    `file_hash`, `file_size` and `file_mtime_ns` are of the file it came from: they decide whether it is read again.
+    A `failed` record has no chunks and says why in `error_code` and `error` (the quarantine list).
+    """
+
+    id: str
+    source: str
+    revision: str
+    status: DocumentStatus = "ready"
+    title: str = ""
+    media_type: str = "text/plain"
+    pointer: str = ""
+    language: str = ""
+    pages: tuple[Page, ...] = ()
+    characters: int = 0
+    chunk_count: int = 0
+    file_hash: str = ""
+    file_size: int = 0
+    file_mtime_ns: int = 0
+    ingested_at: str = ""
+    metadata: Metadata = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    error_code: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedDocument:
+    """A document record with all of its chunks, to be replaced as one. No chunks for a failed record."""
+
+    record: DocumentRecord
+    chunks: tuple[EncodedChunk, ...] = ()
+
+
+def chunk_id(document_id: str, revision: str, chunk: Chunk) -> str:
+    """From document, revision and content, never from position: an old tail cannot survive under a new id."""
+    return digest(document_id, revision, chunk.text, str(chunk.occurrence))
+
+
+# ── retrieve, fuse, rerank ────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A chunk id with its score in one list, larger is better."""
+
+    chunk_id: str
+    score: float
+
+
+Ranking = tuple[Scored, ...]
+"""Best first; ties by chunk id ascending; no id twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChunk:
+    """A chunk as the engine gives it back, enough to cite it without another look-up."""
+
+    id: str
+    document_id: str
+    source: str
+    title: str
+    chunk: ContextualChunk
+    language: str = ""
+    pointer: str = ""
+    metadata: Metadata = field(default_factory=dict)
+
+
+# ── filters ───────────────────────────────────────────────────────────────────────────────────────────────────
+# Fields are the metadata keys of the document and the built-in `document_id`, `source`, `file` (its last part),
+# `title`, `language`, `media_type`, `page`. A condition on a tuple-valued field holds if any element satisfies it.
+# Equality never mixes kinds: 1 is not "1", True is not 1; a range compares numbers with numbers, text with text.
+
+
+@dataclass(frozen=True, slots=True)
+class Equals:
+    field: str
+    value: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class In:
+    field: str
+    values: tuple[Scalar, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Bounds that are None are open. Numbers only."""
+
+    field: str
+    gte: float | None = None
+    gt: float | None = None
+    lte: float | None = None
+    lt: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    field: str
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    parts: tuple[Filter, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    parts: tuple[Filter, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    part: Filter
+
+
+Filter = Equals | In | Range | Exists | And | Or | Not
+
+
+# ── Boolean queries, over analysed terms ──────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """Any of these analysed forms (a word has one per language of the workspace)."""
+
+    forms: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """The terms next to each other in this order."""
+
+    terms: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    parts: tuple[BooleanQuery, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    parts: tuple[BooleanQuery, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NoneOf:
+    part: BooleanQuery
+
+
+BooleanQuery = Term | Phrase | AllOf | AnyOf | NoneOf
+
+
+@dataclass(frozen=True, slots=True)
+class EngineInfo:
+    """What an engine says of itself: its name, version on disk, counts, bytes, and the arms it holds."""
+
+    name: str
+    format_version: int
+    documents: int
+    chunks: int
+    disk_bytes: int
+    dense_arms: tuple[str, ...]
+    detail: Mapping[str, Any] = field(default_factory=dict)

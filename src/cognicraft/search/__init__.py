@@ -1,0 +1,1 @@
+"""Question to ranked chunks: retrieve side by side, fuse, rerank."""

@@ -1,0 +1,1 @@
+"""Conformance suites: what every implementation of a seam must do, importable by third parties."""
