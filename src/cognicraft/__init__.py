@@ -17,7 +17,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cognicraft.config import Settings, resolve
     from cognicraft.errors import CogniCraftError
-    from cognicraft.results import Answer, DocumentInfo, IngestReport, SearchHit, SearchResult, Sentence, Source
+    from cognicraft.results import (
+        Answer,
+        DocumentInfo,
+        IngestReport,
+        SearchHit,
+        SearchResult,
+        Sentence,
+        Source,
+    )
     from cognicraft.workspace import Workspace
 
 __version__ = "0.1.0"

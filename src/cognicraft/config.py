@@ -27,9 +27,7 @@ from cognicraft.errors import SettingsError
 
 ENVIRONMENT_PREFIX = "COGNICRAFT_"
 # Variables with the prefix that are no settings: read elsewhere, never refused.
-OTHER_VARIABLES = frozenset(
-    {"COGNICRAFT_CONFIG", "COGNICRAFT_CACHE", "COGNICRAFT_REQUIRE", "COGNICRAFT_HTTP_TOKEN"}
-)
+OTHER_VARIABLES = frozenset({"COGNICRAFT_CONFIG", "COGNICRAFT_CACHE", "COGNICRAFT_REQUIRE", "COGNICRAFT_HTTP_TOKEN"})
 OTHER_PREFIXES = ("COGNICRAFT_TEST_",)
 
 ContextMode = Literal["none", "outline"]
@@ -160,10 +158,11 @@ def resolve(
     *,
     environment: Mapping[str, str] | None = None,
     config_file: str | Path | None = None,
+    files: bool = True,
 ) -> Resolved:
     """Settle every value once.
 
-    arguments: dotted key -> value; None values are taken as not given.
+    arguments: dotted key -> value; None values are taken as not given. files: whether to look for a settings file.
     Raises: SettingsError.
     """
     environment = os.environ if environment is None else environment
@@ -177,7 +176,7 @@ def resolve(
         origins[key] = origin
 
     from_environment = _environment(environment)
-    file = _config_file(config_file, environment, given, from_environment)
+    file = _config_file(config_file, environment, given, from_environment) if files else None
     if file is not None:
         for key, value in _read_toml(file).items():
             put(key, value, str(file))

@@ -110,9 +110,7 @@ class Engine(Protocol):
         """In text order; empty for an unknown one."""
         ...
 
-    def search_dense(
-        self, arm: str, vector: FloatArray, *, limit: int, where: Filter | None = None
-    ) -> Ranking:
+    def search_dense(self, arm: str, vector: FloatArray, *, limit: int, where: Filter | None = None) -> Ranking:
         """By cosine similarity to the vectors of that encoder. Raises EngineError for an arm it does not hold."""
         ...
 

@@ -1,0 +1,101 @@
+"""`cognicraft evaluate`: how good is it, measured."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cognicraft.cli.options import Arms, ConfigFile, Depth, Fusion, Home, Rerank, Weights, WorkspaceName
+
+if TYPE_CHECKING:
+    from cognicraft.results import RetrievalEvaluation
+
+app = typer.Typer(help="Measure the product on questions with known answers.", no_args_is_help=True)
+
+
+@app.callback()
+def _group() -> None:
+    pass
+
+
+@app.command("retrieval")
+def retrieval(
+    dataset: Annotated[
+        Path,
+        typer.Argument(metavar="DATASET_DIR", help="Folder with corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv."),
+    ],
+    json_file: Annotated[
+        str | None,
+        typer.Option("--json", metavar="FILE", help="Write the record to FILE; - is standard output."),
+    ] = None,
+    split: Annotated[str, typer.Option("--split", metavar="NAME", help="Judgements to use.")] = "test",
+    queries: Annotated[
+        int | None, typer.Option("--queries", metavar="N", help="Only the first N judged questions.")
+    ] = None,
+    encoder: Annotated[
+        list[str] | None, typer.Option("--encoder", metavar="NAME", help="Dense encoder. Repeatable.")
+    ] = None,
+    arm: Arms = None,
+    fusion: Fusion = None,
+    weight: Weights = None,
+    rerank: Rerank = None,
+    depth: Depth = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the documents, and use what is there already.")] = False,
+    workspace: WorkspaceName = None,
+    home: Home = None,
+    config_file: ConfigFile = None,
+) -> None:
+    """Measure search on a BEIR-shaped folder: nDCG, recall, MRR, MAP, success, for the whole and for each arm."""
+    from cognicraft.cli.ingest import _ctrl_c
+    from cognicraft.cli.options import parse_weights
+    from cognicraft.evaluate.harness import evaluate_retrieval
+
+    with _ctrl_c() as stopped:
+        measured = evaluate_retrieval(
+            dataset,
+            split=split,
+            queries=queries,
+            encoders=tuple(encoder) if encoder else None,
+            arms=arm,
+            fusion=fusion,
+            weights=parse_weights(weight),
+            rerank=rerank,
+            depth=depth,
+            keep=keep,
+            workspace=workspace,
+            home=home,
+            config_file=config_file,
+            progress=_line if sys.stderr.isatty() else None,
+            cancelled=stopped,
+        )
+    if json_file == "-":
+        from cognicraft.cli.output import print_json
+
+        print_json(measured)
+        return
+    _print(measured)
+    if json_file is not None:
+        Path(json_file).write_text(measured.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        print(f"written to {json_file}")
+
+
+def _line(text: str) -> None:
+    print(f"\r\x1b[2K{text}", end="", file=sys.stderr, flush=True)
+
+
+def _print(measured: RetrievalEvaluation) -> None:
+    from cognicraft.cli.output import print_warnings, table
+
+    if sys.stderr.isatty():
+        _line("")
+    print(
+        f"{measured.dataset}: {measured.documents} documents ({measured.chunks} chunks), {measured.queries} questions"
+    )
+    columns = list(measured.metrics)
+    rows = [["default", *(f"{measured.metrics[name]:.4f}" for name in columns)]]
+    rows += [[arm, *(f"{metrics[name]:.4f}" for name in columns)] for arm, metrics in measured.arms.items()]
+    table(["way", *columns], rows, numeric=range(1, len(columns) + 1))
+    print_warnings(measured.warnings)

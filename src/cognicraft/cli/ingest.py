@@ -1,0 +1,207 @@
+"""`cognicraft ingest`: files in, with progress, stoppable and resumable."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cognicraft.cli.options import ConfigFile, Home, Json, WorkspaceName
+
+if TYPE_CHECKING:
+    from cognicraft.ingestion import Progress
+    from cognicraft.results import IngestReport
+
+
+def ingest(
+    targets: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="FILE|FOLDER|GLOB...", help="What to read; - reads a list of paths from standard input."
+        ),
+    ] = None,
+    workspace: WorkspaceName = None,
+    home: Home = None,
+    config_file: ConfigFile = None,
+    as_json: Json = False,
+    encoder: Annotated[
+        list[str] | None,
+        typer.Option("--encoder", metavar="NAME", help="Dense encoder: minilm, multilingual-e5. Repeatable."),
+    ] = None,
+    splitter: Annotated[str | None, typer.Option("--splitter", metavar="NAME", help="structure or recursive.")] = None,
+    chunk_tokens: Annotated[
+        int | None, typer.Option("--chunk-tokens", metavar="N", help="Largest chunk, in tokens.")
+    ] = None,
+    context: Annotated[
+        str | None, typer.Option("--context", metavar="MODE", help="none or outline, for both kinds of arm.")
+    ] = None,
+    late_interaction: Annotated[
+        bool | None,
+        typer.Option("--late-interaction/--no-late-interaction", help="Keep token vectors for reranking, or not."),
+    ] = None,
+    json_text: Annotated[
+        list[str] | None,
+        typer.Option("--json-text", metavar="FIELD", help="JSON field or pointer that is text. Repeatable."),
+    ] = None,
+    json_metadata: Annotated[
+        list[str] | None,
+        typer.Option("--json-metadata", metavar="FIELD", help="JSON field to filter by. Repeatable."),
+    ] = None,
+    prune: Annotated[bool, typer.Option("--prune", help="Remove documents whose file has vanished.")] = False,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Read files on the quarantine list again.")
+    ] = False,
+) -> None:
+    """Read documents into a workspace. New and changed files are read, unchanged ones are skipped.
+
+    Reads PDF, JSON, JSONL, Markdown, HTML, DOCX and text. Ctrl-C stops and loses nothing that was done; the same
+    command goes on from there. Files that cannot be read are listed by `documents list --failed`; exit code 4 says
+    that there are some.
+    """
+    from cognicraft.cli.options import workspace as open_workspace
+    from cognicraft.cli.output import print_json
+    from cognicraft.errors import UsageError
+
+    names = list(targets or [])
+    if "-" in names or (not names and not sys.stdin.isatty()):
+        names = [name for name in names if name != "-"]
+        names += [line for line in sys.stdin.read().splitlines() if line.strip()]
+    if not names:
+        raise UsageError(
+            "Nothing to ingest was named.",
+            remedy="Give files, folders or globs, or - for a list on standard input.",
+        )
+    settings: dict[str, object] = {
+        "ingest.encoders": tuple(encoder) if encoder else None,
+        "ingest.splitter": splitter,
+        "ingest.chunk_tokens": chunk_tokens,
+        "ingest.context_dense": context,
+        "ingest.context_lexical": context,
+        "ingest.late_interaction": late_interaction,
+        "ingest.json_text": tuple(json_text) if json_text else None,
+        "ingest.json_metadata": tuple(json_metadata) if json_metadata else None,
+    }
+    with open_workspace(workspace, home, config_file, settings) as opened, _ctrl_c() as stopped:
+        report = _progress(
+            lambda show: opened.ingest(
+                *names, prune=prune, retry_failed=retry_failed, progress=show, cancelled=stopped
+            ),
+            quiet=as_json,
+        )
+    if as_json:
+        print_json(report)
+    else:
+        _print_report(report)
+    if report.failed:
+        raise typer.Exit(4)
+
+
+@contextmanager
+def _ctrl_c() -> Iterator[Callable[[], bool]]:
+    """The first Ctrl-C asks the run to stop at the next step; the second stops at once."""
+    asked = False
+
+    def handle(_number: int, _frame: object) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+        print("\nStopping after this step; Ctrl-C again stops at once.", file=sys.stderr)
+
+    before = signal.signal(signal.SIGINT, handle)
+    try:
+        yield lambda: asked
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _progress(work: Callable[[Callable[[Progress], None]], IngestReport], *, quiet: bool) -> IngestReport:
+    """A bar in a terminal, a line every few seconds elsewhere; both on standard error."""
+    if quiet:
+        return work(lambda _: None)
+    if not sys.stderr.isatty():
+        last = time.monotonic()
+
+        def line(now: Progress) -> None:
+            nonlocal last
+            if time.monotonic() - last >= 5:
+                last = time.monotonic()
+                print(
+                    f"{now.files_done}/{now.files_total} files, {now.chunks} chunks, {_short(now.current)}",
+                    file=sys.stderr,
+                    flush=True,
+                )
+
+        return work(line)
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+    from rich.progress import Progress as Bar
+
+    from cognicraft.cli.output import console
+
+    with Bar(
+        TextColumn("Ingest"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("files"),
+        TextColumn("{task.fields[rate]}"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[current]}", style="dim"),
+        console=console(stderr=True),
+        transient=True,
+    ) as bar:
+        task = bar.add_task("ingest", total=None, rate="", current="")
+        started = time.monotonic()
+
+        def show(now: Progress) -> None:
+            rate = now.chunks / max(time.monotonic() - started, 1e-9)
+            bar.update(
+                task,
+                total=now.files_total,
+                completed=now.files_done,
+                rate=f"{rate:.0f} chunks/s",
+                current=_short(now.current),
+            )
+
+        return work(show)
+
+
+def _short(file: str) -> str:
+    name = file.rsplit("/", 1)[-1]
+    return name if len(name) <= 40 else f"{name[:37]}..."
+
+
+def _print_report(report: IngestReport) -> None:
+    from cognicraft.cli.output import print_warnings, short_file
+
+    seconds = report.timings_ms["total"] / 1000
+    done = report.added + report.changed
+    print(
+        f"{done} files read into {report.workspace} ({report.added} new, {report.changed} changed, "
+        f"{report.unchanged} unchanged): {report.documents} documents, {report.chunks} chunks in {seconds:.1f} s."
+    )
+    if report.vanished:
+        removed = f"{report.pruned} documents removed" if report.pruned else "--prune removes their documents"
+        print(f"{len(report.vanished)} files have vanished ({removed}):")
+        for file in report.vanished[:10]:
+            print(f"  {short_file(file)}")
+    if report.skipped:
+        kinds = ", ".join(f"{count} {kind or 'without extension'}" for kind, count in sorted(report.skipped.items()))
+        print(f"Passed over, no reader for them: {kinds}.")
+    print_warnings(report.warnings)
+    if report.failed:
+        print(f"{len(report.failed)} files could not be read:", file=sys.stderr)
+        for failed in report.failed:
+            print(f"  {short_file(failed.file)}: {failed.error}", file=sys.stderr)

@@ -1,0 +1,818 @@
+"""A workspace: your documents, searchable and quotable. THE FILE TO READ FIRST.
+
+    ingest:  discover ─▶ read (worker processes) ─▶ split ─▶ contextualize ─▶ encode ─▶ engine      (ingestion.py)
+    search:  retrieve (arms side by side) ─▶ fuse and rerank ─▶ hits                                (search/)
+    ask:     search ─▶ extract the sentences that answer ─▶ sentences with citations, or "not told" (answer/)
+
+This module only composes: every step is a plain function or class elsewhere that knows nothing of settings or of
+the other steps. On disk a workspace is a folder `HOME/workspaces/NAME` with `manifest.json` (what it was made with) and
+`engine/` (everything else). It is made by the first `ingest`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from cognicraft import registry
+from cognicraft.config import Resolved, SearchSettings, Settings, resolve
+from cognicraft.errors import (
+    CogniCraftError,
+    DocumentNotFound,
+    EmbedderMismatch,
+    UsageError,
+    WorkspaceNotFound,
+)
+from cognicraft.ingestion import FileRead, FileToRead, IngestRun, IngestSteps, Progress
+from cognicraft.manifest import (
+    EncoderStamp,
+    Manifest,
+    kept_settings,
+    read_manifest,
+    refuse_other_settings,
+)
+from cognicraft.protocols import Embedder, Engine
+from cognicraft.records import Document, DocumentRecord, EngineInfo, Filter, StoredChunk
+from cognicraft.results import (
+    Answer,
+    ArmScore,
+    DocumentInfo,
+    DocumentText,
+    IngestReport,
+    SearchHit,
+    SearchResult,
+    Sentence,
+    Source,
+    WorkspaceInfo,
+)
+
+if TYPE_CHECKING:
+    from cognicraft.answer.extract import Extraction
+    from cognicraft.search.fuse import Fusion
+    from cognicraft.search.lexical import LexicalEncoder
+    from cognicraft.search.retrieve import ArmResults, Retrieved
+
+NOT_TOLD = "The documents do not tell."
+
+
+@dataclass(frozen=True, slots=True)
+class Rankings:
+    """Chunk ids best first: of each arm, and of all fused and reranked."""
+
+    fused: list[str]
+    arms: dict[str, list[str]]
+    warnings: list[str]
+    config: dict[str, Any]
+
+
+ProgressCallback = Callable[[Progress], None]
+
+
+class Workspace:
+    """One named collection of documents.
+
+    name: letters, digits, `.`, `_`, `-`; by default the one that the settings name.
+    home: folder of all workspaces. settings: dotted key -> value, as in `cognicraft.toml`; they win over environment and
+    file. A context manager; the engine is opened when first needed and held until `close`.
+    Raises: SettingsError.
+    """
+
+    def __init__(
+        self,
+        name: str | None = None,
+        *,
+        home: str | os.PathLike[str] | None = None,
+        settings: Mapping[str, object] | None = None,
+        config_file: str | os.PathLike[str] | None = None,
+    ) -> None:
+        arguments = {**(settings or {}), "workspace": name, "home": None if home is None else Path(home)}
+        self._resolved: Resolved = resolve(arguments, config_file=None if config_file is None else Path(config_file))
+        self._manifest: Manifest | None = None
+        self._engine: Engine | None = None
+        self._opening = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        return self.settings.workspace
+
+    @property
+    def settings(self) -> Settings:
+        return self._resolved.settings
+
+    @property
+    def resolved(self) -> Resolved:
+        """The settings with the origin of each."""
+        return self._resolved
+
+    @property
+    def path(self) -> Path:
+        return self.settings.home_folder / "workspaces" / self.name
+
+    @property
+    def manifest(self) -> Manifest:
+        """What the workspace was made with. Raises: WorkspaceNotFound; WorkspaceFormat."""
+        self._open()
+        assert self._manifest is not None
+        return self._manifest
+
+    def exists(self) -> bool:
+        return self._manifest is not None or (self.path / "manifest.json").is_file()
+
+    def close(self) -> None:
+        """Let go of the engine. Idempotent; the next call opens it again (a memory engine is empty then)."""
+        with self._opening:
+            if self._engine is not None:
+                self._engine.close()
+                self._engine = None
+
+    def __enter__(self) -> Workspace:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # ── ingest ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def ingest(
+        self,
+        *targets: str | os.PathLike[str],
+        prune: bool = False,
+        retry_failed: bool = False,
+        progress: ProgressCallback | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> IngestReport:
+        """Bring the workspace up to these files, folders and globs: new ones in, changed ones replaced.
+
+        prune: remove documents whose file has vanished from the folders given. retry_failed: read files on the quarantine
+        list again although they have not changed. progress: called after each batch. cancelled: asked between steps.
+        A file that cannot be read is in `report.failed`, not an error.
+        Raises: UsageError, Cancelled, WorkspaceLocked, EmbedderMismatch, EngineError.
+        """
+        from cognicraft.ingest.discover import discover
+
+        found: list[FileToRead] = []
+        failures: list[tuple[FileToRead, Any]] = []
+        skipped: dict[str, int] = {}
+        result = discover([os.fspath(target) for target in targets])
+        for item in result.files:
+            file = FileToRead(source=item.source, path=item.path, size=item.size, mtime_ns=item.mtime_ns)
+            if item.error is None:
+                found.append(file)
+            else:
+                failures.append((file, item.error))
+        skipped.update(result.skipped)
+        engine = self._open(make=True)
+        run = IngestRun(engine, self._steps(), workspace=self.name, progress=progress, cancelled=cancelled)
+        return run.files(
+            found,
+            failures,
+            read=self._read,
+            skipped=skipped,
+            roots=result.roots,
+            prune=prune,
+            retry_failed=retry_failed,
+        )
+
+    def ingest_documents(
+        self,
+        documents: Iterable[Document],
+        *,
+        progress: ProgressCallback | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> IngestReport:
+        """Bring documents in that are in memory already; `source` and `pointer` tell them apart."""
+        engine = self._open(make=True)
+        run = IngestRun(engine, self._steps(), workspace=self.name, progress=progress, cancelled=cancelled)
+        return run.documents(documents)
+
+    # ── search ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int | None = None,
+        arms: Sequence[str] | None = None,
+        fusion: str | None = None,
+        weights: Mapping[str, float] | None = None,
+        rerank: str | None = None,
+        depth: int | None = None,
+        where: str | Filter | None = None,
+    ) -> SearchResult:
+        """The passages that fit best, best first, each with its rank and score in every arm.
+
+        Arguments left out come from the settings. where: a filter such as `year >= 2022 and file = "a.pdf"`.
+        Raises: WorkspaceNotFound, UsageError, FilterError, WorkspaceLocked, EngineError.
+        """
+        started = time.perf_counter()
+        settings = self._search_settings(limit, arms, fusion, weights, rerank, depth)
+        _, retrieved = self._retrieve(query, settings, where, limit=settings.limit)
+        stored = self._open().chunks([hit.chunk_id for hit in retrieved.ranking])
+        by_id = {chunk.id: chunk for chunk in stored}
+        hits = [
+            self._hit(rank, by_id[scored.chunk_id], scored.score, retrieved)
+            for rank, scored in enumerate(retrieved.ranking, start=1)
+            if scored.chunk_id in by_id
+        ]
+        return SearchResult(
+            query=query,
+            hits=hits,
+            warnings=list(retrieved.warnings),
+            timings_ms=_timings(retrieved.timings_ms, started),
+        )
+
+    def ask(
+        self,
+        question: str,
+        *,
+        arms: Sequence[str] | None = None,
+        fusion: str | None = None,
+        weights: Mapping[str, float] | None = None,
+        rerank: str | None = None,
+        depth: int | None = None,
+        where: str | Filter | None = None,
+        max_sentences: int | None = None,
+        threshold: float | None = None,
+    ) -> Answer:
+        """The sentences of the documents that answer, word for word, each with its source; or that they do not tell.
+
+        threshold: confidence in 0..1 below which nothing is answered; left out, the measured default.
+        Raises: as `search`.
+        """
+        from cognicraft.answer.extract import DEFAULT_THRESHOLD, Passage, extract
+
+        started = time.perf_counter()
+        own = self.settings.answer
+        settings = self._search_settings(own.passages, arms, fusion, weights, rerank, depth)
+        threshold = threshold if threshold is not None else own.threshold
+        threshold = DEFAULT_THRESHOLD if threshold is None else threshold
+        max_sentences = own.max_sentences if max_sentences is None else max_sentences
+        found, retrieved = self._retrieve(question, settings, where, limit=settings.limit)
+        engine = self._open()
+        scores = {hit.chunk_id: hit.score for hit in retrieved.ranking}
+        stored = engine.chunks(list(scores))
+        embedders = self._embedders()
+        arm = next((name for name in embedders if name in found.encodings), next(iter(embedders)))
+        encoding = found.encodings.get(arm) or embedders[arm].encode_query(question)
+        codes = engine.token_codes(arm, [chunk.id for chunk in stored])
+        extracting = time.perf_counter()
+        languages = engine.languages()
+        extraction = extract(
+            question,
+            [
+                Passage(
+                    stored=chunk,
+                    score=scores[chunk.id],
+                    arm_scores={name: place.score for name, place in retrieved.places[chunk.id].items()},
+                    token_codes=code,
+                )
+                for chunk, code in zip(stored, codes, strict=True)
+            ],
+            embedder=embedders[arm],
+            question_encoding=encoding,
+            lexical_terms=partial(
+                _terms, self._lexical(), language=max(languages, key=languages.__getitem__, default="")
+            ),
+            max_sentences=max_sentences,
+            threshold=threshold,
+        )
+        timings = {**retrieved.timings_ms, "extract": (time.perf_counter() - extracting) * 1000}
+        return self._answer(
+            question,
+            extraction,
+            stored,
+            scores,
+            warnings=list(retrieved.warnings),
+            timings_ms=_timings(timings, started),
+            config={
+                **settings.model_dump(mode="json"),
+                "workspace": self.name,
+                "encoders": list(self.manifest.encoder_names),
+                "max_sentences": max_sentences,
+                "threshold": threshold,
+                "confidence": round(extraction.confidence, 4),
+                "model": "none (extractive)",
+            },
+        )
+
+    def rankings(
+        self,
+        question: str,
+        *,
+        arms: Sequence[str] | None = None,
+        fusion: str | None = None,
+        weights: Mapping[str, float] | None = None,
+        rerank: str | None = None,
+        depth: int | None = None,
+        where: str | Filter | None = None,
+    ) -> Rankings:
+        """The chunk ids of every arm and of the whole, as deep as the arms go, without the texts: for measuring."""
+        settings = self._search_settings(None, arms, fusion, weights, rerank, depth)
+        found, retrieved = self._retrieve(question, settings, where, limit=None)
+        return Rankings(
+            fused=[hit.chunk_id for hit in retrieved.ranking],
+            arms={self._public_arm(arm): [hit.chunk_id for hit in ranking] for arm, ranking in found.rankings.items()},
+            warnings=list(retrieved.warnings),
+            config=settings.model_dump(mode="json"),
+        )
+
+    def chunk_sources(self) -> dict[str, str]:
+        """Chunk id -> source of its document, for the whole workspace."""
+        engine = self._open()
+        return {chunk.id: chunk.source for record in engine.documents() for chunk in engine.document_chunks(record.id)}
+
+    # ── documents ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def documents(self, *, failed: bool | None = None) -> list[DocumentInfo]:
+        """All documents by file name; `failed=True` only the quarantine list, `False` only what is searchable."""
+        records = self._open().documents()
+        return [_info(r) for r in records if failed is None or (r.status == "failed") == failed]
+
+    def document(self, document: str) -> DocumentText:
+        """A document with its text, by id, by the first characters of an id, or by its file.
+
+        Raises: DocumentNotFound; UsageError where more than one fits.
+        """
+        record = self._find(document)
+        chunks = self._open().document_chunks(record.id)
+        return DocumentText(document=_info(record), text=_text_of(chunks, record.characters))
+
+    def delete(self, document: str) -> DocumentInfo:
+        """Remove a document, or a file from the quarantine list, for good. Found as in `document`."""
+        record = self._find(document)
+        self._open().delete([record.id])
+        return _info(record)
+
+    def info(self) -> EngineInfo:
+        """What the engine says of itself."""
+        return self._open().info()
+
+    # ── all workspaces of a home ──────────────────────────────────────────────────────────────────────────────
+
+    def list_workspaces(self) -> list[WorkspaceInfo]:
+        """Every workspace under this home; one that another process holds is listed without its counts."""
+        folder = self.settings.home_folder / "workspaces"
+        names = sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+        return [self._workspace_info(folder / name) for name in names]
+
+    def delete_workspace(self) -> None:
+        """Remove this workspace and all that is in it. Raises: WorkspaceNotFound, WorkspaceLocked."""
+        from cognicraft.engines.lock import WorkspaceLock
+
+        self.close()
+        if not self.path.is_dir():
+            raise self._not_found()
+        lock_file = self.path / "engine" / "lock"
+        if lock_file.parent.is_dir():
+            WorkspaceLock(lock_file).release()  # refuses while another process works in it
+        # Out of sight at once, then removed: a kill in between leaves no half a workspace.
+        gone = self.path.with_name(f".{self.name}.deleted-{os.getpid()}")
+        self.path.rename(gone)
+        shutil.rmtree(gone)
+        self._manifest = None
+
+    def _workspace_info(self, folder: Path) -> WorkspaceInfo:
+        size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+        engine, encoders, note = "?", [], ""
+        documents = chunks = None
+        try:
+            manifest = read_manifest(folder)
+            if manifest is not None:
+                engine, encoders = manifest.engine, list(manifest.encoder_names)
+                with Workspace(folder.name, home=self.settings.home) as workspace:
+                    info = workspace.info()
+                    documents, chunks = info.documents, info.chunks
+        except CogniCraftError as error:
+            note = error.message
+        return WorkspaceInfo(
+            name=folder.name,
+            path=str(folder),
+            engine=engine,
+            encoders=encoders,
+            documents=documents,
+            chunks=chunks,
+            disk_bytes=size,
+            note=note,
+        )
+
+    # ── composing ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _open(self, *, make: bool = False) -> Engine:
+        with self._opening:
+            if self._engine is None:
+                manifest = self._manifest or read_manifest(self.path)
+                if manifest is None and not make:
+                    raise self._not_found()
+                if manifest is None:
+                    self._manifest, self._engine = self._make()
+                else:
+                    self._check_encoders(manifest)
+                    self._manifest, self._engine = manifest, self._open_engine(manifest)
+            if make:
+                assert self._manifest is not None
+                refuse_other_settings(self._manifest, self.settings.ingest, self._resolved.origins, workspace=self.name)
+            return self._engine
+
+    def _make(self) -> tuple[Manifest, Engine]:
+        settings = self.settings
+        stamps = []
+        for name in settings.ingest.encoders:
+            embedder = embedder_named(name)
+            stamps.append(EncoderStamp(name=name, dimensions=embedder.dimensions, fingerprint=embedder.fingerprint))
+        lexical = _new_lexical()
+        manifest = Manifest(
+            engine=settings.engine,
+            encoders=tuple(stamps),
+            bm25_k1=lexical.k1,
+            bm25_b=lexical.b,
+            bm25_average_length=lexical.average_length,
+            **kept_settings(settings.ingest),
+        )
+        if settings.engine == "memory":
+            return manifest, self._open_engine(manifest)
+        self.path.mkdir(parents=True, exist_ok=True)
+        engine = self._open_engine(manifest)
+        # Last: a folder without a manifest is no workspace yet, and the next ingest makes it again.
+        manifest.write(self.path)
+        return manifest, engine
+
+    def _open_engine(self, manifest: Manifest) -> Engine:
+        dense = {stamp.name: stamp.dimensions for stamp in manifest.encoders}
+        kind: Any = registry.load("engines", manifest.engine)
+        if manifest.engine == "memory":
+            engine: Engine = kind(dense=dense)
+            return engine
+        folder = self.path / "engine"
+        if (folder / "engine.json").is_file():
+            engine = kind.open(folder)
+        else:
+            engine = kind.create(folder, dense=dense, token_codes=manifest.late_interaction)
+        return engine
+
+    def _check_encoders(self, manifest: Manifest) -> None:
+        for stamp in manifest.encoders:
+            fingerprint = embedder_named(stamp.name).fingerprint
+            if fingerprint != stamp.fingerprint:
+                raise EmbedderMismatch(
+                    f"The workspace {self.name} was made with another version of the encoder {stamp.name} "
+                    f"({stamp.fingerprint}; installed is {fingerprint}).",
+                    remedy="Ingest again into a new workspace, or install the version it was made with.",
+                )
+
+    def _not_found(self) -> WorkspaceNotFound:
+        return WorkspaceNotFound(
+            f"There is no workspace {self.name} under {self.settings.home_folder}.",
+            remedy=f"Make it with: cognicraft ingest FOLDER -w {self.name}",
+        )
+
+    def _embedders(self) -> dict[str, Embedder]:
+        return {name: embedder_named(name) for name in self.manifest.encoder_names}
+
+    def _lexical(self) -> LexicalEncoder:
+        manifest = self.manifest
+        return _lexical(manifest.bm25_k1, manifest.bm25_b, manifest.bm25_average_length)
+
+    def _steps(self) -> IngestSteps:
+        from cognicraft.ingest.contextualize import contextualize
+        from cognicraft.ingest.language import detect
+
+        assert self._manifest is not None
+        manifest, lexical = self._manifest, self._lexical()
+        splitter: Any = registry.load("splitters", manifest.splitter)
+        if manifest.splitter == "structure":
+            split = splitter(max_tokens=manifest.chunk_tokens, overlap_tokens=manifest.overlap_tokens)
+        else:
+            split = splitter(
+                max_characters=manifest.chunk_characters,
+                overlap_characters=manifest.overlap_characters,
+                separators=manifest.separators,
+            )
+        return IngestSteps(
+            split=split,
+            contextualize=partial(contextualize, dense=manifest.context_dense, lexical=manifest.context_lexical),
+            detect_language=lambda text: detect(text).code,
+            embedders=self._embedders(),
+            lexical=lambda text, language: lexical.document(text, language=language),
+            token_codes=manifest.late_interaction,
+            revision_key=manifest.revision_key,
+        )
+
+    def _read(self, files: Iterable[FileToRead]) -> Iterator[FileRead]:
+        """Read in worker processes; nothing is started for nothing to read."""
+        from cognicraft.ingest.worker import ReaderPool
+
+        settings = self.settings.ingest
+        options: dict[str, object] = {"max_file_mb": settings.max_file_mb}
+        if settings.json_text:
+            options["json_text"] = settings.json_text
+        if settings.json_metadata:
+            options["json_metadata"] = settings.json_metadata
+        by_path = {file.path: file for file in files}
+        if not by_path:
+            return
+        workers = settings.workers or min(4, os.cpu_count() or 1)
+        with ReaderPool(
+            workers=min(workers, len(by_path)),
+            memory_limit_mb=settings.memory_limit_mb,
+            deadline_s=settings.deadline_s,
+            recycle_after=200,
+        ) as pool:
+            for outcome in pool.read((path, options) for path in by_path):
+                yield FileRead(
+                    file=by_path[outcome.path],
+                    documents=outcome.documents,
+                    error=outcome.error,
+                    done=outcome.done,
+                )
+
+    def _search_settings(
+        self,
+        limit: int | None,
+        arms: Sequence[str] | None,
+        fusion: str | None,
+        weights: Mapping[str, float] | None,
+        rerank: str | None,
+        depth: int | None,
+    ) -> SearchSettings:
+        """The search settings with what this call changes, checked as settings are."""
+        given = {
+            "search.limit": limit,
+            "search.arms": None if arms is None else tuple(arms),
+            "search.fusion": fusion,
+            "search.weights": None if weights is None else dict(weights),
+            "search.rerank": rerank,
+            "search.depth": depth,
+        }
+        own = self.settings.search.model_dump()
+        named = {f"search.{key}": value for key, value in own.items()}
+        return resolve(
+            {**named, **{key: value for key, value in given.items() if value is not None}},
+            environment={},
+            files=False,
+        ).settings.search
+
+    def _retrieve(
+        self, question: str, settings: SearchSettings, where: str | Filter | None, *, limit: int | None
+    ) -> tuple[ArmResults, Retrieved]:
+        from cognicraft.ingest.language import detect_question
+        from cognicraft.search.filters import parse_filter
+        from cognicraft.search.rerank import LateInteraction
+        from cognicraft.search.retrieve import rank, retrieve
+
+        if not question.strip():
+            raise UsageError("The question is empty.", remedy="Ask something.")
+        engine = self._open()
+        embedders = self._embedders()
+        found = retrieve(
+            question,
+            engine=engine,
+            arms=self._arms(settings.arms),
+            embedders=embedders,
+            lexical=self._lexical(),
+            depth=max(settings.depth, limit or 0),
+            where=parse_filter(where) if isinstance(where, str) else where,
+            language_of=detect_question,
+        )
+        rerank = None
+        if settings.rerank == "late-interaction" and self.manifest.late_interaction:
+            rerank = LateInteraction(budget_ms=settings.rerank_budget_ms)
+        retrieved = rank(
+            found,
+            engine=engine,
+            fusion=_fusion(settings.fusion, settings.rrf_k, settings.rrf_first_rank),
+            weights=self._arm_weights(settings.weights),
+            rerank=rerank,
+            limit=limit,
+        )
+        return found, retrieved
+
+    def _arms(self, names: Sequence[str]) -> list[str]:
+        """Arm names as a person gives them to the engine's: `dense` is every encoder."""
+        encoders = self.manifest.encoder_names
+        arms: list[str] = []
+        for name in names or ("dense", "lexical"):
+            arms += encoders if name == "dense" else [name]
+        return list(dict.fromkeys(arms))
+
+    def _arm_weights(self, weights: Mapping[str, float]) -> dict[str, float] | None:
+        if not weights:
+            return None
+        own: dict[str, float] = {}
+        known = {*self.manifest.encoder_names, "dense", "lexical", "boolean", "late-interaction"}
+        for name, weight in weights.items():
+            if name not in known:
+                raise UsageError(
+                    f"There is no arm {name!r} to weigh.", remedy=f"There are: {', '.join(sorted(known))}."
+                )
+            own.update(dict.fromkeys(self.manifest.encoder_names, weight) if name == "dense" else {name: weight})
+        return own
+
+    def _public_arm(self, name: str) -> str:
+        """With one encoder its arm is called `dense`; with several each keeps its own name."""
+        return "dense" if (name,) == self.manifest.encoder_names else name
+
+    # ── records for people ────────────────────────────────────────────────────────────────────────────────────
+
+    def _hit(self, rank: int, stored: StoredChunk, score: float, retrieved: Retrieved) -> SearchHit:
+        chunk = stored.chunk.chunk
+        return SearchHit(
+            rank=rank,
+            chunk_id=stored.id,
+            document_id=stored.document_id,
+            file=_file(stored),
+            page=chunk.page or None,
+            heading=" > ".join(chunk.heading_path),
+            text=chunk.text,
+            start=chunk.start,
+            end=chunk.end,
+            score=score,
+            arms={
+                self._public_arm(name): ArmScore(rank=place.rank, score=place.score)
+                for name, place in retrieved.places[stored.id].items()
+            },
+        )
+
+    def _answer(
+        self,
+        question: str,
+        extraction: Extraction,
+        stored: Sequence[StoredChunk],
+        scores: Mapping[str, float],
+        *,
+        warnings: list[str],
+        timings_ms: dict[str, float],
+        config: dict[str, Any],
+    ) -> Answer:
+        pages = {
+            chunk.document_id: record.pages
+            for chunk in stored
+            if (record := self._open().document(chunk.document_id)) is not None
+        }
+
+        def source(n: int, chunk: StoredChunk, start: int, end: int) -> Source:
+            own = chunk.chunk.chunk
+            spanned = [p.number for p in pages.get(chunk.document_id, ()) if p.start < end and start < p.end]
+            return Source(
+                n=n,
+                document_id=chunk.document_id,
+                file=_file(chunk),
+                page=spanned[0] if spanned else None,
+                page_end=spanned[-1] if spanned else None,
+                heading=" > ".join(own.heading_path),
+                quote=own.text[start - own.start : end - own.start],
+                start=start,
+                end=end,
+                score=scores[chunk.id],
+            )
+
+        if not extraction.answered:
+            nearest = [
+                source(n, chunk, chunk.chunk.chunk.start, chunk.chunk.chunk.end)
+                for n, chunk in enumerate(stored[:3], start=1)
+            ]
+            return Answer(
+                question=question,
+                answered=False,
+                answer=NOT_TOLD,
+                sentences=[],
+                sources=nearest,
+                warnings=[*warnings, *([extraction.reason] if extraction.reason else [])],
+                timings_ms=timings_ms,
+                config=config,
+            )
+        sources: list[Source] = []
+        sentences: list[Sentence] = []
+        text = ""
+        for extracted in extraction.sentences:
+            numbers = []
+            for span in extracted.quotes:
+                chunk = stored[span.passage_index]
+                numbers.append(len(sources) + 1)
+                sources.append(source(len(sources) + 1, chunk, span.start, span.end))
+            if text:
+                text += "\n" if " | " in extracted.text or " | " in sentences[-1].text else " "
+            sentences.append(
+                Sentence(
+                    text=extracted.text,
+                    start=len(text),
+                    end=len(text) + len(extracted.text),
+                    citations=numbers,
+                )
+            )
+            text += extracted.text + " " + "".join(f"[{n}]" for n in numbers)
+        return Answer(
+            question=question,
+            answered=True,
+            answer=text,
+            sentences=sentences,
+            sources=sources,
+            warnings=warnings,
+            timings_ms=timings_ms,
+            config=config,
+        )
+
+    def _find(self, document: str) -> DocumentRecord:
+        engine = self._open()
+        record = engine.document(document)
+        if record is not None:
+            return record
+        by_file = [r for r in engine.documents() if document in (r.source, _display(r))]
+        fits = by_file or [r for r in engine.documents() if len(document) >= 6 and r.id.startswith(document)]
+        fits = fits or [r for r in engine.documents() if r.source.rsplit("/", 1)[-1] == document]
+        if not fits:
+            raise DocumentNotFound(
+                f"There is no document {document} in the workspace {self.name}.",
+                remedy="`cognicraft documents list` shows their ids and files.",
+            )
+        if len(fits) > 1:
+            raise UsageError(
+                f"{len(fits)} documents fit {document}.",
+                remedy="Give the id of one: " + ", ".join(record.id for record in fits[:5]),
+            )
+        return fits[0]
+
+
+@cache
+def embedder_named(name: str) -> Embedder:
+    """The encoder of that name, loaded once in a process. Raises: UsageError, MissingExtra, ModelFileError."""
+    embedder: Embedder = registry.load("embedders", name)()
+    return embedder
+
+
+def _new_lexical() -> LexicalEncoder:
+    from cognicraft.search.lexical import LexicalEncoder
+
+    return LexicalEncoder()
+
+
+@cache
+def _lexical(k1: float, b: float, average_length: float) -> LexicalEncoder:
+    from cognicraft.search.lexical import LexicalEncoder
+
+    return LexicalEncoder(k1=k1, b=b, average_length=average_length)
+
+
+def _terms(lexical: LexicalEncoder, text: str, *, language: str) -> list[str]:
+    return lexical.terms(text, language=language)
+
+
+def _fusion(name: str, rrf_k: float, rrf_first_rank: int) -> Fusion:
+    from cognicraft.search import fuse
+
+    if name == "rrf":
+        return partial(fuse.rrf, k=rrf_k, first_rank=rrf_first_rank)
+    fusion: Fusion = getattr(fuse, name)
+    return fusion
+
+
+def _timings(steps: Mapping[str, float], started: float) -> dict[str, float]:
+    rounded = {name: round(milliseconds, 3) for name, milliseconds in steps.items()}
+    return {**rounded, "total": round((time.perf_counter() - started) * 1000, 3)}
+
+
+def _file(stored: StoredChunk) -> str:
+    return f"{stored.source}#{stored.pointer}" if stored.pointer else stored.source
+
+
+def _display(record: DocumentRecord) -> str:
+    return f"{record.source}#{record.pointer}" if record.pointer else record.source
+
+
+def _info(record: DocumentRecord) -> DocumentInfo:
+    return DocumentInfo(
+        id=record.id,
+        file=_display(record),
+        status=record.status,
+        title=record.title,
+        media_type=record.media_type,
+        language=record.language,
+        pages=len(record.pages),
+        characters=record.characters,
+        chunks=record.chunk_count,
+        pointer=record.pointer,
+        ingested_at=record.ingested_at,
+        metadata=dict(record.metadata),
+        warnings=list(record.warnings),
+        error_code=record.error_code,
+        error=record.error,
+    )
+
+
+def _text_of(chunks: Sequence[StoredChunk], characters: int) -> str:
+    """The document's text from its chunks; what lies between them is white space, given back as line breaks."""
+    text = ""
+    for stored in chunks:
+        chunk = stored.chunk.chunk
+        text += "\n" * max(0, chunk.start - len(text))
+        text += chunk.text[max(0, len(text) - chunk.start) :]
+    return text + "\n" * max(0, characters - len(text))
