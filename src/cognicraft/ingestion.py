@@ -61,7 +61,7 @@ class IngestSteps:
 
     split: Splitter
     contextualize: Callable[[Document, Sequence[Chunk]], list[ContextualChunk]]
-    detect_language: Callable[[str], str]
+    detect_language: Callable[[Document], str]
     embedders: Mapping[str, Embedder]
     lexical: LexicalDocument
     token_codes: bool
@@ -241,7 +241,7 @@ class IngestRun:
             if any(r.id == document.id and r.revision == revision and r.status == "ready" for r in known):
                 return
         started = time.perf_counter()
-        language = self._steps.detect_language(document.text)
+        language = self._steps.detect_language(document)
         first = next(iter(self._steps.embedders.values()))
         chunks = self._steps.split(document, offsets=first.token_offsets)
         contextual = tuple(self._steps.contextualize(document, chunks))

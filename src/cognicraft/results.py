@@ -129,7 +129,7 @@ class IngestReport(Result):
     unchanged: int
     vanished: list[str] = Field(description="Files known to the workspace that are no longer there.")
     pruned: int = Field(description="Documents removed because their file vanished.")
-    skipped: dict[str, int] = Field(description="Files passed over, by kind (extension).")
+    skipped: dict[str, int] = Field(description="Files passed over: reason to count.")
     failed: list[FailedFile]
     documents: int = Field(description="Documents written.")
     chunks: int = Field(description="Chunks written.")

@@ -15,6 +15,7 @@ import os
 import shutil
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -28,6 +29,7 @@ from cognicraft.errors import (
     CogniCraftError,
     DocumentNotFound,
     EmbedderMismatch,
+    ReadError,
     UsageError,
     WorkspaceNotFound,
 )
@@ -61,6 +63,8 @@ if TYPE_CHECKING:
     from cognicraft.search.retrieve import ArmResults, Retrieved
 
 NOT_TOLD = "The documents do not tell."
+# Short questions are often misjudged: dropping the lexical arm for a wrong guess costs more than keeping it.
+_SURE_OF_LANGUAGE = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,24 +165,25 @@ class Workspace:
         from cognicraft.ingest.discover import discover
 
         found: list[FileToRead] = []
-        failures: list[tuple[FileToRead, Any]] = []
-        skipped: dict[str, int] = {}
-        result = discover([os.fspath(target) for target in targets])
-        for item in result.files:
+        failures: list[tuple[FileToRead, ReadError]] = []
+        skipped: Counter[str] = Counter()
+        names = [os.fspath(target) for target in targets]
+        for item in discover(names):
             file = FileToRead(source=item.source, path=item.path, size=item.size, mtime_ns=item.mtime_ns)
-            if item.error is None:
-                found.append(file)
-            else:
+            if item.error is not None:
                 failures.append((file, item.error))
-        skipped.update(result.skipped)
+            elif item.skipped:
+                skipped[item.skipped] += 1
+            else:
+                found.append(file)
         engine = self._open(make=True)
         run = IngestRun(engine, self._steps(), workspace=self.name, progress=progress, cancelled=cancelled)
         return run.files(
             found,
             failures,
             read=self._read,
-            skipped=skipped,
-            roots=result.roots,
+            skipped=dict(skipped),
+            roots=[_root(name) for name in names],
             prune=prune,
             retry_failed=retry_failed,
         )
@@ -500,7 +505,7 @@ class Workspace:
         return IngestSteps(
             split=split,
             contextualize=partial(contextualize, dense=manifest.context_dense, lexical=manifest.context_lexical),
-            detect_language=lambda text: detect(text).code,
+            detect_language=lambda document: detect(document.text, hint=document.language).code,
             embedders=self._embedders(),
             lexical=lambda text, language: lexical.document(text, language=language),
             token_codes=manifest.late_interaction,
@@ -564,7 +569,6 @@ class Workspace:
     def _retrieve(
         self, question: str, settings: SearchSettings, where: str | Filter | None, *, limit: int | None
     ) -> tuple[ArmResults, Retrieved]:
-        from cognicraft.ingest.language import detect_question
         from cognicraft.search.filters import parse_filter
         from cognicraft.search.rerank import LateInteraction
         from cognicraft.search.retrieve import rank, retrieve
@@ -581,7 +585,7 @@ class Workspace:
             lexical=self._lexical(),
             depth=max(settings.depth, limit or 0),
             where=parse_filter(where) if isinstance(where, str) else where,
-            language_of=detect_question,
+            language_of=_question_language,
         )
         rerank = None
         if settings.rerank == "late-interaction" and self.manifest.late_interaction:
@@ -778,6 +782,23 @@ def _fusion(name: str, rrf_k: float, rrf_first_rank: int) -> Fusion:
 def _timings(steps: Mapping[str, float], started: float) -> dict[str, float]:
     rounded = {name: round(milliseconds, 3) for name, milliseconds in steps.items()}
     return {**rounded, "total": round((time.perf_counter() - started) * 1000, 3)}
+
+
+def _question_language(question: str) -> str:
+    """The language of a question where the detector is sure of it, else ""."""
+    from cognicraft.ingest.language import detect
+
+    found = detect(question)
+    return found.code if found.confidence >= _SURE_OF_LANGUAGE else ""
+
+
+def _root(target: str) -> str:
+    """A target as the sources under it begin: a folder ends in a slash."""
+    from cognicraft.ingest.sourcename import source_of
+
+    path = Path(target).expanduser().absolute()
+    source = source_of(os.path.abspath(path))  # noqa: PTH100  (resolves "..", keeps links as discovery does)
+    return f"{source.rstrip('/')}/" if path.is_dir() else source
 
 
 def _file(stored: StoredChunk) -> str:

@@ -22,7 +22,7 @@ def ingest(
     targets: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="FILE|FOLDER|GLOB...", help="What to read; - reads a list of paths from standard input."
+            metavar="TARGET...", help="Files, folders or globs to read; - reads a list of paths from standard input."
         ),
     ] = None,
     workspace: WorkspaceName = None,
@@ -198,8 +198,8 @@ def _print_report(report: IngestReport) -> None:
         for file in report.vanished[:10]:
             print(f"  {short_file(file)}")
     if report.skipped:
-        kinds = ", ".join(f"{count} {kind or 'without extension'}" for kind, count in sorted(report.skipped.items()))
-        print(f"Passed over, no reader for them: {kinds}.")
+        reasons = ", ".join(f"{count} ({reason})" for reason, count in report.skipped.items())
+        print(f"Passed over: {reasons}.")
     print_warnings(report.warnings)
     if report.failed:
         print(f"{len(report.failed)} files could not be read:", file=sys.stderr)

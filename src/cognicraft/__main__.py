@@ -1,0 +1,5 @@
+"""`python -m cognicraft` is the command line."""
+
+from cognicraft.cli.main import run
+
+run()
