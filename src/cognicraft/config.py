@@ -119,6 +119,8 @@ class Settings(Section):
     """Workspace to use: letters, digits, `.`, `_`, `-`."""
     engine: str = "edge"
     """Where chunks are kept: `edge` (on disk) or `memory` (gone when the process ends)."""
+    lock_wait_s: Annotated[float, Field(ge=0)] = 5.0
+    """How long to wait for a workspace that another process holds, in seconds."""
     ingest: IngestSettings = IngestSettings()
     search: SearchSettings = SearchSettings()
     answer: AnswerSettings = AnswerSettings()

@@ -31,6 +31,7 @@ from cognicraft.errors import (
     EmbedderMismatch,
     ReadError,
     UsageError,
+    WorkspaceLocked,
     WorkspaceNotFound,
 )
 from cognicraft.ingestion import FileRead, FileToRead, IngestRun, IngestSteps, Progress
@@ -42,7 +43,7 @@ from cognicraft.manifest import (
     refuse_other_settings,
 )
 from cognicraft.protocols import Embedder, Engine
-from cognicraft.records import Document, DocumentRecord, EngineInfo, Filter, StoredChunk
+from cognicraft.records import Chunk, Document, DocumentRecord, EngineInfo, Filter, StoredChunk
 from cognicraft.results import (
     Answer,
     ArmScore,
@@ -84,8 +85,8 @@ class Workspace:
     """One named collection of documents.
 
     name: letters, digits, `.`, `_`, `-`; by default the one that the settings name.
-    home: folder of all workspaces. settings: dotted key -> value, as in `cognicraft.toml`; they win over environment and
-    file. A context manager; the engine is opened when first needed and held until `close`.
+    home: folder of all workspaces. settings: dotted key -> value, as in `cognicraft.toml`; they win over the
+    environment and the file. A context manager; the engine is opened when first needed and held until `close`.
     Raises: SettingsError.
     """
 
@@ -157,9 +158,9 @@ class Workspace:
     ) -> IngestReport:
         """Bring the workspace up to these files, folders and globs: new ones in, changed ones replaced.
 
-        prune: remove documents whose file has vanished from the folders given. retry_failed: read files on the quarantine
-        list again although they have not changed. progress: called after each batch. cancelled: asked between steps.
-        A file that cannot be read is in `report.failed`, not an error.
+        prune: remove documents whose file has vanished from the folders given. retry_failed: read files on the
+        quarantine list again although they have not changed. progress: called after each batch. cancelled: asked
+        between steps. A file that cannot be read is in `report.failed`, not an error.
         Raises: UsageError, Cancelled, WorkspaceLocked, EmbedderMismatch, EngineError.
         """
         from cognicraft.ingest.discover import discover
@@ -254,7 +255,8 @@ class Workspace:
         threshold: confidence in 0..1 below which nothing is answered; left out, the measured default.
         Raises: as `search`.
         """
-        from cognicraft.answer.extract import DEFAULT_THRESHOLD, Passage, extract
+        from cognicraft.answer.extract import Passage, extract
+        from cognicraft.answer.scoring import DEFAULT_THRESHOLD
 
         started = time.perf_counter()
         own = self.settings.answer
@@ -352,6 +354,10 @@ class Workspace:
         chunks = self._open().document_chunks(record.id)
         return DocumentText(document=_info(record), text=_text_of(chunks, record.characters))
 
+    def chunks_of(self, document: str) -> list[Chunk]:
+        """The chunks of a document in text order. Found as in `document`."""
+        return [stored.chunk.chunk for stored in self._open().document_chunks(self._find(document).id)]
+
     def delete(self, document: str) -> DocumentInfo:
         """Remove a document, or a file from the quarantine list, for good. Found as in `document`."""
         record = self._find(document)
@@ -394,7 +400,7 @@ class Workspace:
             manifest = read_manifest(folder)
             if manifest is not None:
                 engine, encoders = manifest.engine, list(manifest.encoder_names)
-                with Workspace(folder.name, home=self.settings.home) as workspace:
+                with Workspace(folder.name, home=self.settings.home, settings={"lock_wait_s": 0}) as workspace:
                     info = workspace.info()
                     documents, chunks = info.documents, info.chunks
         except CogniCraftError as error:
@@ -458,11 +464,19 @@ class Workspace:
             engine: Engine = kind(dense=dense)
             return engine
         folder = self.path / "engine"
-        if (folder / "engine.json").is_file():
-            engine = kind.open(folder)
-        else:
-            engine = kind.create(folder, dense=dense, token_codes=manifest.late_interaction)
-        return engine
+        give_up = time.monotonic() + self.settings.lock_wait_s
+        while True:
+            try:
+                if (folder / "engine.json").is_file():
+                    engine = kind.open(folder)
+                else:
+                    engine = kind.create(folder, dense=dense, token_codes=manifest.late_interaction)
+                return engine
+            except WorkspaceLocked:
+                # A question holds it for a second: wait for that, not for an ingest.
+                if time.monotonic() > give_up:
+                    raise
+                time.sleep(0.05)
 
     def _check_encoders(self, manifest: Manifest) -> None:
         for stamp in manifest.encoders:
@@ -699,10 +713,9 @@ class Workspace:
         text = ""
         for extracted in extraction.sentences:
             numbers = []
-            for span in extracted.quotes:
-                chunk = stored[span.passage_index]
+            for passage, (start, end) in zip(extracted.citations, extracted.spans, strict=True):
                 numbers.append(len(sources) + 1)
-                sources.append(source(len(sources) + 1, chunk, span.start, span.end))
+                sources.append(source(len(sources) + 1, stored[passage], start, end))
             if text:
                 text += "\n" if " | " in extracted.text or " | " in sentences[-1].text else " "
             sentences.append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 from collections.abc import Iterator
@@ -253,11 +254,23 @@ def test_a_workspace_of_another_format_is_refused(workspace: Workspace, folder: 
 
 def test_a_workspace_held_elsewhere_names_its_holder(workspace: Workspace, folder: Path) -> None:
     workspace.ingest(folder)
-    with pytest.raises(WorkspaceLocked, match="pid"), Workspace("alps") as second:
+    with (
+        pytest.raises(WorkspaceLocked, match=rf"alps is in use by process {os.getpid()}"),
+        Workspace("alps", settings={"lock_wait_s": 0}) as second,
+    ):
         second.search("x")
     listed = workspace.list_workspaces()
     assert [(info.name, info.documents) for info in listed] == [("alps", None)]
-    assert "pid" in listed[0].note
+    assert f"process {os.getpid()}" in listed[0].note
+
+
+def test_a_workspace_held_for_a_moment_is_waited_for(workspace: Workspace, folder: Path) -> None:
+    workspace.ingest(folder)
+    timer = threading.Timer(0.5, workspace.close)
+    timer.start()
+    with Workspace("alps", settings={"lock_wait_s": 30}) as second:
+        assert second.search("föhn").hits
+    timer.join()
 
 
 def test_a_workspace_is_deleted_whole(workspace: Workspace, folder: Path) -> None:
