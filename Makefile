@@ -42,7 +42,7 @@ bench: setup
 # After a change of dependencies in pyproject.toml.
 lock:
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
-		--extra multilingual --group dev --output-file requirements.lock pyproject.toml
+		--all-extras --group dev --output-file requirements.lock pyproject.toml
 
 clean:
 	rm -rf .demo .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -16,7 +16,7 @@ import shutil
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -64,8 +64,6 @@ if TYPE_CHECKING:
     from cognicraft.search.retrieve import ArmResults, Retrieved
 
 NOT_TOLD = "The documents do not tell."
-# Short questions are often misjudged: dropping the lexical arm for a wrong guess costs more than keeping it.
-_SURE_OF_LANGUAGE = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +125,11 @@ class Workspace:
         self._open()
         assert self._manifest is not None
         return self._manifest
+
+    @property
+    def engine(self) -> Engine:
+        """The open engine, for tools that measure or migrate. Raises: WorkspaceNotFound, WorkspaceLocked."""
+        return self._open()
 
     def exists(self) -> bool:
         return self._manifest is not None or (self.path / "manifest.json").is_file()
@@ -599,7 +602,7 @@ class Workspace:
             lexical=self._lexical(),
             depth=max(settings.depth, limit or 0),
             where=parse_filter(where) if isinstance(where, str) else where,
-            language_of=_question_language,
+            language_of=partial(_question_language, among=frozenset(engine.languages()) - {""}),
         )
         rerank = None
         if settings.rerank == "late-interaction" and self.manifest.late_interaction:
@@ -797,12 +800,11 @@ def _timings(steps: Mapping[str, float], started: float) -> dict[str, float]:
     return {**rounded, "total": round((time.perf_counter() - started) * 1000, 3)}
 
 
-def _question_language(question: str) -> str:
-    """The language of a question where the detector is sure of it, else ""."""
-    from cognicraft.ingest.language import detect
+def _question_language(question: str, *, among: Collection[str]) -> str:
+    """The language of a question: one of the documents' unless the detector is sure of another; "" for unsure."""
+    from cognicraft.ingest.language import detect_question
 
-    found = detect(question)
-    return found.code if found.confidence >= _SURE_OF_LANGUAGE else ""
+    return detect_question(question, among=among).code
 
 
 def _root(target: str) -> str:
