@@ -1,9 +1,11 @@
-"""The mean token vector of an encoder, over the texts of a file with one text a line; special tokens are left out.
+"""The mean token vector of an encoder, each at length 1, over the texts of a file with one text a line;
+special tokens are left out.
 
     .venv/bin/python scripts/mean_vector.py
 
-Writes `src/cognicraft/models/data/e5/mean.npy` from `mean_texts_multilingual.txt`; `build_minilm.py` uses the same functions.
-The texts are fixed in the repository, so that the vector, and with it every stored token code, can be made again.
+Writes `src/cognicraft/models/data/e5/mean.npy` from `mean_texts_multilingual.txt`; `build_minilm.py` uses the
+same functions. The texts are fixed in the repository, so that the vector, and with it every stored token
+code, can be made again.
 """
 
 from __future__ import annotations
@@ -41,17 +43,18 @@ def open_session(model: bytes | str) -> Any:
 def mean_token_vector(
     session: Any, tokenizer: Tokenizer, texts: Iterable[str], *, begin: list[int], end: int
 ) -> FloatArray:
-    """(dimensions,) float32. `begin` is what stands before the text: the begin token and the ids of a prefix."""
+    """(dimensions,) float32. `begin` is what stands before a text: the begin token and the ids of a prefix."""
     sums = []
     count = 0
     for text in texts:
         ids = tokenizer.encode(text, add_special_tokens=False).ids
         feed = {"input_ids": np.array([[*begin, *ids, end]], np.int64)}
         (tokens,) = session.run(["token_vectors"], feed)
-        sums.append(tokens[0, len(begin) : -1].sum(axis=0, dtype=np.float64))
+        vectors = tokens[0, len(begin) : -1].astype(np.float64)
+        sums.append((vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).sum(axis=0))
         count += len(ids)
     # Rounded, so that the last bits, which differ between CPUs, do not reach the file.
-    return np.asarray(np.round(np.sum(sums, axis=0) / count, 3), dtype=np.float32)
+    return np.asarray(np.round(np.sum(sums, axis=0) / count, 4), dtype=np.float32)
 
 
 def main() -> None:

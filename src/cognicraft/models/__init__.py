@@ -1,1 +1,1 @@
-"""Encoders: text to vectors."""
+"""Models that run here or elsewhere: encoders now, each behind `cognicraft.protocols.Embedder`."""
