@@ -46,7 +46,7 @@ class IngestSettings(Section):
     """Dense encoders, each an arm of its own: `minilm` (English, shipped), `multilingual-e5` (100 languages)."""
     splitter: Literal["structure", "recursive"] = "structure"
     """How documents are cut: along their structure, or by characters as many systems do."""
-    chunk_tokens: Annotated[int, Field(ge=16, le=512)] = 160
+    chunk_tokens: Annotated[int, Field(ge=16, le=512)] = 200
     """Largest chunk of the structure splitter, in tokens of the first encoder."""
     overlap_tokens: Annotated[int, Field(ge=0, le=256)] = 0
     """Tokens of whole sentences that a chunk repeats of the one before."""
@@ -56,7 +56,7 @@ class IngestSettings(Section):
     """Characters that the recursive splitter repeats."""
     separators: tuple[str, ...] = ("\n\n", "\n", ". ", " ", "")
     """What the recursive splitter cuts at, the first first."""
-    context_dense: ContextMode = "none"
+    context_dense: ContextMode = "outline"
     """What stands before a chunk when the dense encoders see it: nothing, or title, file name and headings."""
     context_lexical: ContextMode = "outline"
     """The same for the lexical arm."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -83,6 +84,9 @@ def _encoder(name: str) -> Check:
     def work() -> str:
         started = time.perf_counter()
         embedder = embedder_named(name)
+        verify = getattr(sys.modules[type(embedder).__module__], "verify", None)
+        if verify is not None:
+            verify()
         embedder.encode_query("Does it work?")
         seconds = time.perf_counter() - started
         return f"{embedder.dimensions} dimensions, {embedder.max_tokens} tokens, first question in {seconds:.2f} s"

@@ -247,11 +247,11 @@ class IngestRun:
         contextual = tuple(self._steps.contextualize(document, chunks))
         warnings = list(document.warnings)
         for name, embedder in self._steps.embedders.items():
-            cut = cut_texts(contextual, max_tokens=embedder.max_tokens)
+            cut = cut_texts(contextual, embedder=embedder)
             if cut:
                 self._cut[name] += cut
                 warnings.append(
-                    f"{cut} chunks are longer than the {embedder.max_tokens} tokens that {name} reads; "
+                    f"{cut} chunks are longer than the {embedder.max_text_tokens} tokens that {name} reads; "
                     "their ends are found by words only."
                 )
         if language and not any(e.languages is None or language in e.languages for e in self._steps.embedders.values()):

@@ -50,7 +50,12 @@ class Embedder(Protocol):
     def dimensions(self) -> int: ...
     @property
     def max_tokens(self) -> int:
-        """Tokens used of a text, special ones included; the rest is cut, and a caller can see it by `token_offsets`."""
+        """Tokens that the model reads at once, special ones and prefix included."""
+        ...
+
+    @property
+    def max_text_tokens(self) -> int:
+        """Tokens used of a document text; the rest is cut, and a caller can see it by `token_offsets`."""
         ...
 
     @property

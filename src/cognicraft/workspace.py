@@ -11,8 +11,10 @@ the other steps. On disk a workspace is a folder `HOME/workspaces/NAME` with `ma
 
 from __future__ import annotations
 
+import inspect
 import os
 import shutil
+import sys
 import threading
 import time
 from collections import Counter
@@ -765,7 +767,10 @@ class Workspace:
 @cache
 def embedder_named(name: str) -> Embedder:
     """The encoder of that name, loaded once in a process. Raises: UsageError, MissingExtra, ModelFileError."""
-    embedder: Embedder = registry.load("embedders", name)()
+    kind = registry.load("embedders", name)
+    # A model that is converted once on its first use takes half a minute: say so.
+    wants_progress = "progress" in inspect.signature(kind).parameters
+    embedder: Embedder = kind(progress=lambda line: print(line, file=sys.stderr)) if wants_progress else kind()
     return embedder
 
 

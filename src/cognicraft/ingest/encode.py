@@ -74,7 +74,13 @@ def encode(
     return encoded
 
 
-def cut_texts(chunks: Sequence[ContextualChunk], *, max_tokens: int) -> int:
-    """How many chunks hold more tokens (as the splitter counted them) than an encoder with that window reads."""
-    special = 2  # start and end marks take two places of the window
-    return sum(1 for contextual in chunks if contextual.chunk.tokens > max_tokens - special)
+def cut_texts(chunks: Sequence[ContextualChunk], *, embedder: Embedder) -> int:
+    """How many chunks, with their context, hold more tokens than the encoder reads.
+
+    A chunk's own tokens are those that the splitter counted with the first encoder: for another one an estimate.
+    """
+    context_tokens = {text: len(embedder.token_offsets(text)) for text in {c.dense_context for c in chunks} if text}
+    return sum(
+        contextual.chunk.tokens + context_tokens.get(contextual.dense_context, 0) > embedder.max_text_tokens
+        for contextual in chunks
+    )

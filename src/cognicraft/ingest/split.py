@@ -60,7 +60,7 @@ class StructureSplitter:
     Raises: UsageError for sizes that cannot be meant.
     """
 
-    def __init__(self, *, max_tokens: int = 254, overlap_tokens: int | None = None) -> None:
+    def __init__(self, *, max_tokens: int = 200, overlap_tokens: int | None = None) -> None:
         if overlap_tokens is None:
             overlap_tokens = max(max_tokens, 0) // 5
         if max_tokens < 1:
