@@ -144,7 +144,7 @@ class IngestRun:
         to_read = [file for file in found if not self._is_unchanged(file, retry_failed=retry_failed)]
         self._report()
         waiting = time.perf_counter()
-        for outcome in read(to_read):
+        for outcome in read(self._hashed(to_read)):
             self._timings["read"] += time.perf_counter() - waiting
             self._take(outcome)
             self._stop_if_cancelled()
@@ -203,14 +203,17 @@ class IngestRun:
             return True
         return False
 
+    def _hashed(self, files: Iterable[FileToRead]) -> Iterator[FileToRead]:
+        """Hash each file just before a reader gets it: one that changes meanwhile is read again by the next run."""
+        for file in files:
+            self._open[file.source] = _OpenFile(hash=_hash_file(file.path))
+            yield file
+
     # ── from a reader to pending documents ────────────────────────────────────────────────────────────────────
 
     def _take(self, outcome: FileRead) -> None:
         source = outcome.file.source
         self._current = source
-        if source not in self._open:
-            # Hashed when its content arrives: a file that changes after that is read again by the next run.
-            self._open[source] = _OpenFile(hash=_hash_file(outcome.file.path))
         state = self._open[source]
         for document in outcome.documents:
             if state.held is not None:

@@ -6,7 +6,7 @@
 
 This module only composes: every step is a plain function or class elsewhere that knows nothing of settings or of
 the other steps. On disk a workspace is a folder `HOME/workspaces/NAME` with `manifest.json` (what it was made with) and
-`engine/` (everything else). It is made by the first `ingest`.
+the files of its engine (everything else). It is made by the first `ingest`.
 """
 
 from __future__ import annotations
@@ -388,9 +388,7 @@ class Workspace:
         self.close()
         if not self.path.is_dir():
             raise self._not_found()
-        lock_file = self.path / "engine" / "lock"
-        if lock_file.parent.is_dir():
-            WorkspaceLock(lock_file).release()  # refuses while another process works in it
+        WorkspaceLock(self.path / "lock").release()  # refuses while another process works in it
         # Out of sight at once, then removed: a kill in between leaves no half a workspace.
         gone = self.path.with_name(f".{self.name}.deleted-{os.getpid()}")
         self.path.rename(gone)
@@ -457,10 +455,9 @@ class Workspace:
         if settings.engine == "memory":
             return manifest, self._open_engine(manifest)
         self.path.mkdir(parents=True, exist_ok=True)
-        engine = self._open_engine(manifest)
-        # Last: a folder without a manifest is no workspace yet, and the next ingest makes it again.
+        # First: a kill after it leaves an empty workspace, whose engine the next opening makes.
         manifest.write(self.path)
-        return manifest, engine
+        return manifest, self._open_engine(manifest)
 
     def _open_engine(self, manifest: Manifest) -> Engine:
         dense = {stamp.name: stamp.dimensions for stamp in manifest.encoders}
@@ -468,7 +465,7 @@ class Workspace:
         if manifest.engine == "memory":
             engine: Engine = kind(dense=dense)
             return engine
-        folder = self.path / "engine"
+        folder = self.path
         give_up = time.monotonic() + self.settings.lock_wait_s
         while True:
             try:
@@ -532,7 +529,7 @@ class Workspace:
         )
 
     def _read(self, files: Iterable[FileToRead]) -> Iterator[FileRead]:
-        """Read in worker processes; nothing is started for nothing to read."""
+        """Read in worker processes, which are started when there is something to read."""
         from cognicraft.ingest.worker import ReaderPool
 
         settings = self.settings.ingest
@@ -541,17 +538,20 @@ class Workspace:
             options["json_text"] = settings.json_text
         if settings.json_metadata:
             options["json_metadata"] = settings.json_metadata
-        by_path = {file.path: file for file in files}
-        if not by_path:
-            return
-        workers = settings.workers or min(4, os.cpu_count() or 1)
+        by_path: dict[str, FileToRead] = {}
+
+        def named() -> Iterator[tuple[str, dict[str, object]]]:
+            for file in files:
+                by_path[file.path] = file
+                yield file.path, options
+
         with ReaderPool(
-            workers=min(workers, len(by_path)),
+            workers=settings.workers or min(4, os.cpu_count() or 1),
             memory_limit_mb=settings.memory_limit_mb,
             deadline_s=settings.deadline_s,
             recycle_after=200,
         ) as pool:
-            for outcome in pool.read((path, options) for path in by_path):
+            for outcome in pool.read(named()):
                 yield FileRead(
                     file=by_path[outcome.path],
                     documents=outcome.documents,

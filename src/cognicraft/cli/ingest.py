@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import time
@@ -69,8 +70,7 @@ def ingest(
 
     names = list(targets or [])
     if "-" in names or (not names and not sys.stdin.isatty()):
-        names = [name for name in names if name != "-"]
-        names += [line for line in sys.stdin.read().splitlines() if line.strip()]
+        names = [name for name in names if name != "-"] + _listed(sys.stdin.buffer.read())
     if not names:
         raise UsageError(
             "Nothing to ingest was named.",
@@ -99,6 +99,12 @@ def ingest(
         _print_report(report)
     if report.failed:
         raise typer.Exit(4)
+
+
+def _listed(data: bytes) -> list[str]:
+    """Paths one a line, or separated by zero bytes (`find -print0`); bytes, since a name need not be UTF-8."""
+    separator = b"\x00" if b"\x00" in data else b"\n"
+    return [os.fsdecode(name.removesuffix(b"\r")) for name in data.split(separator) if name.strip()]
 
 
 @contextmanager

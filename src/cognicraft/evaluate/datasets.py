@@ -8,10 +8,12 @@
 Takes: the folder and the split's name.
 Returns: a `Dataset`: questions and judgements in memory, documents read from disk one at a time.
 Source: the file format of Thakur et al., "BEIR", NeurIPS Datasets and Benchmarks 2021.
-Cost: one pass over queries and judgements; each `documents()` is one pass over the corpus and keeps its ids only.
-What can go wrong: a file that is absent or a line that is broken ends in a UsageError that names file, line and
-    reason. A question without judgements in the split is skipped and counted; so is a judged one without text. A
-    judged document that the corpus lacks stays in the judgements: it cannot be found, and recall should say so.
+Cost: one pass over queries and judgements; each `documents()` is one pass over the corpus and keeps its ids
+only.
+What can go wrong: a file that is absent or a line that is broken ends in a UsageError that names file, line
+    and reason. A question without judgements in the split is skipped and counted; so is a judged one without
+    text. A judged document that the corpus lacks stays in the judgements: it cannot be found, and recall
+    should say so.
 """
 
 from __future__ import annotations
@@ -73,8 +75,8 @@ def splits(folder: Path) -> list[str]:
 def load(folder: Path, *, split: str = "test") -> Dataset:
     """Read questions and judgements of a folder; the name of the dataset is the folder's.
 
-    Raises: UsageError where the folder is not of the shape above, the split is unknown (it names those there are), a
-        line is broken (file, line, reason), or no question of the split is left.
+    Raises: UsageError where the folder is not of the shape above, the split is unknown (it names those there
+        are), a line is broken (file, line, reason), or no question of the split is left.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -192,4 +194,6 @@ def _text(path: Path, number: int, record: Mapping[str, Any]) -> str:
 
 
 def _broken(path: Path, number: int, reason: str) -> UsageError:
-    return UsageError(f"Line {number} of {path} cannot be used: {reason}.", remedy="Correct or remove that line.")
+    return UsageError(
+        f"Line {number} of {path} cannot be used: {reason}.", remedy="Correct or remove that line."
+    )

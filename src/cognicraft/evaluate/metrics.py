@@ -3,14 +3,14 @@
 Takes: `ranking`, document ids best first, each at most once, and `relevance`, document id -> judged grade
     (an id that is not in it counts as not relevant; a grade of 0 or less does too).
 Returns: a number from 0 to 1, larger is better.
-Source: the definitions of trec_eval, so that figures can be put beside published ones. nDCG takes *linear* gains (a
-    grade of 2 is worth twice a grade of 1, as trec_eval and BEIR count, not 2^grade - 1) and the discount
-    1 / log2(rank + 1), ranks from 1: Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques",
-    ACM TOIS 20(4), 2002.
+Source: the definitions of trec_eval, so that figures can be put beside published ones. nDCG takes *linear*
+    gains (a grade of 2 is worth twice a grade of 1, as trec_eval and BEIR count, not 2^grade - 1) and the
+    discount 1 / log2(rank + 1), ranks from 1: Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR
+    techniques", ACM TOIS 20(4), 2002.
 Cost: linear in the ranking, and in sorting the grades.
-What can go wrong: an id given twice would be counted twice, so it is refused (ValueError), as is k < 1. A query
-    without any relevant document scores 0 everywhere, as in trec_eval. A ranking shorter than k is scored as it
-    stands: the missing places are not relevant.
+What can go wrong: an id given twice would be counted twice, so it is refused (ValueError), as is k < 1. A
+    query without any relevant document scores 0 everywhere, as in trec_eval. A ranking shorter than k is
+    scored as it stands: the missing places are not relevant.
 """
 
 from __future__ import annotations
@@ -88,10 +88,8 @@ def reciprocal_rank(ranking: Sequence[str], relevance: Mapping[str, int], *, k: 
     return 0.0
 
 
-def average_precision(
-    ranking: Sequence[str], relevance: Mapping[str, int], *, k: int | None = None
-) -> float:
-    """Mean, over all relevant documents, of the precision at the rank where each was found; not found counts 0.
+def average_precision(ranking: Sequence[str], relevance: Mapping[str, int], *, k: int | None = None) -> float:
+    """Mean, over all relevant documents, of the precision at the rank of each; one not found counts 0.
 
     Over the first k only, if k is given; the divisor stays the number of relevant documents, as in trec_eval.
     Raises: ValueError for an id given twice or k < 1.
@@ -134,9 +132,7 @@ def summarize(per_query: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
     count = len(per_query)
     if not count:
         return dict.fromkeys(SUMMARY_NAMES, 0.0)
-    return {
-        name: math.fsum(values[name] for values in per_query.values()) / count for name in SUMMARY_NAMES
-    }
+    return {name: math.fsum(values[name] for values in per_query.values()) / count for name in SUMMARY_NAMES}
 
 
 def _relevant(relevance: Mapping[str, int]) -> frozenset[str]:
@@ -151,6 +147,5 @@ def _check(ranking: Sequence[str], k: int | None) -> None:
     if k is not None and k < 1:
         raise ValueError(f"k is {k}; it counts places in a ranking and is at least 1.")
     if len(set(ranking)) != len(ranking):
-        seen: set[str] = set()
-        twice = next(document for document in ranking if document in seen or seen.add(document))
+        twice = next(document for place, document in enumerate(ranking) if document in ranking[:place])
         raise ValueError(f"The ranking holds {twice!r} twice; keep each document's best place only.")

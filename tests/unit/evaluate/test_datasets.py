@@ -17,15 +17,20 @@ SHARED_DATA = Path(__file__).resolve().parents[3].parent / "shared" / "data"
 def folder(tmp_path: Path) -> Path:
     root = tmp_path / "letters"
     (root / "qrels").mkdir(parents=True)
-    write(root / "corpus.jsonl", {"_id": "d1", "title": "One", "text": "First."}, {"_id": 2, "text": "Second."})
+    write(
+        root / "corpus.jsonl",
+        {"_id": "d1", "title": "One", "text": "First."},
+        {"_id": 2, "text": "Second."},
+    )
     write(
         root / "queries.jsonl",
         {"_id": "q1", "text": "Which is first?", "answers": ["First"]},
         {"_id": "q2", "text": "Which is second?"},
         {"_id": "q3", "text": "Which is third?"},
     )
-    (root / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\nq2\t2\t2\nq2\td1\t0\nq9\td1\t1\n")
-    (root / "qrels" / "train.tsv").write_text("query-id\tcorpus-id\tscore\nq3\td1\t1\n")
+    header = "query-id\tcorpus-id\tscore\n"
+    (root / "qrels" / "test.tsv").write_text(f"{header}q1\td1\t1\nq2\t2\t2\nq2\td1\t0\nq9\td1\t1\n")
+    (root / "qrels" / "train.tsv").write_text(f"{header}q3\td1\t1\n")
     return root
 
 
@@ -122,7 +127,7 @@ def test_a_broken_judgement_is_named_with_its_reason(folder: Path, line: str, re
 
 def test_text_that_is_not_utf8_is_named_with_its_line(folder: Path) -> None:
     (folder / "queries.jsonl").write_bytes(b'{"_id": "q1", "text": "ok"}\n{"_id": "q2", "text": "\xff"}\n')
-    with pytest.raises(UsageError, match="Line 2 of .*not UTF-8"):
+    with pytest.raises(UsageError, match=r"Line 2 of .*not UTF-8"):
         load(folder)
 
 
