@@ -19,15 +19,16 @@ import sys
 import time
 from collections.abc import Mapping
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from cognicraft import Workspace
-from cognicraft.engines.edge import EdgeEngine
 from cognicraft.errors import FilterError
 from cognicraft.evaluate.datasets import Dataset, load
 from cognicraft.evaluate.metrics import measure, summarize
 from cognicraft.ingest.language import detect_question
+from cognicraft.protocols import Engine
 from cognicraft.records import Ranking
 from cognicraft.search.fuse import dbsf, minmax, rrf, zscore
 from cognicraft.search.lexical import LexicalEncoder
@@ -95,52 +96,10 @@ def _measured(dataset: Dataset, encoder: str, folder: str, options: argparse.Nam
         report = workspace.ingest_documents(dataset.documents())
         source_of = workspace.chunk_sources()
         manifest = workspace.manifest
-        place = workspace.path / "engine"
-    embedder = embedder_named(encoder)
-    lexical = LexicalEncoder(k1=manifest.bm25_k1, b=manifest.bm25_b, average_length=manifest.bm25_average_length)
-    rerank = LateInteraction(budget_ms=60_000)  # the machine is shared: quality must not depend on its mood
-    per_way: dict[str, dict[str, Mapping[str, float]]] = {way: {} for way in WAYS}
-    warnings: dict[str, int] = {}
-    engine = EdgeEngine.open(place)
-    spoken = frozenset(engine.languages()) - {""}
-    try:
-        for query_id, question in list(dataset.queries.items())[: options.queries]:
-            chosen = retrieve(
-                question,
-                engine=engine,
-                arms=[encoder, LEXICAL],
-                embedders={encoder: embedder},
-                lexical=lexical,
-                language_of=lambda text: detect_question(text, among=spoken).code,
-            )
-            # The plain fusions do not look at languages: they are given every arm.
-            found = chosen
-            if len(chosen.rankings) < 2:
-                found = retrieve(
-                    question,
-                    engine=engine,
-                    arms=[encoder, LEXICAL],
-                    embedders={encoder: embedder},
-                    lexical=lexical,
-                )
-            ranked: dict[str, Ranking] = {
-                "dense": found.rankings[encoder],
-                "lexical": found.rankings[LEXICAL],
-                "boolean": _boolean(question, engine, lexical),
-                "minmax .5/.5": minmax(found.rankings),
-                "z-score": zscore(found.rankings),
-                "RRF": rrf(found.rankings),
-                "DBSF": dbsf(found.rankings),
-                "default": rank(chosen, engine=engine, rerank=rerank).ranking,
-            }
-            for warning in chosen.warnings:
-                kind = warning.split(":")[0]
-                warnings[kind] = warnings.get(kind, 0) + 1
-            for way, ranking in ranked.items():
-                documents = list(dict.fromkeys(source_of[hit.chunk_id] for hit in ranking))
-                per_way[way][query_id] = measure(documents, dataset.qrels[query_id])
-    finally:
-        engine.close()
+        lexical = LexicalEncoder(k1=manifest.bm25_k1, b=manifest.bm25_b, average_length=manifest.bm25_average_length)
+        # The workspace's own engine: a person's search gives one way of ranking, here all are had from one retrieval.
+        engine = workspace._open()
+        per_way, warnings = _asked(dataset, encoder, engine, source_of, lexical, options.queries)
     summaries = {way: summarize(measured) for way, measured in per_way.items()}
     return {
         "documents": report.files,
@@ -152,7 +111,45 @@ def _measured(dataset: Dataset, encoder: str, folder: str, options: argparse.Nam
     }
 
 
-def _boolean(question: str, engine: EdgeEngine, lexical: LexicalEncoder) -> Ranking:
+def _asked(
+    dataset: Dataset,
+    encoder: str,
+    engine: Engine,
+    source_of: Mapping[str, str],
+    lexical: LexicalEncoder,
+    limit: int | None,
+) -> tuple[dict[str, dict[str, Mapping[str, float]]], dict[str, int]]:
+    """Way -> question -> metrics, and how often each warning was given."""
+    embedders = {encoder: embedder_named(encoder)}
+    spoken = frozenset(engine.languages()) - {""}
+    rerank = LateInteraction(budget_ms=60_000)  # the machine is shared: quality must not depend on its mood
+    per_way: dict[str, dict[str, Mapping[str, float]]] = {way: {} for way in WAYS}
+    warnings: dict[str, int] = {}
+    for query_id, question in list(dataset.queries.items())[:limit]:
+        ask = partial(retrieve, question, engine=engine, arms=[encoder, LEXICAL], embedders=embedders, lexical=lexical)
+        chosen = ask(language_of=lambda text: detect_question(text, among=spoken).code)
+        # The plain fusions do not look at languages: they are given every arm.
+        found = chosen if len(chosen.rankings) == 2 else ask()
+        ranked: dict[str, Ranking] = {
+            "dense": found.rankings[encoder],
+            "lexical": found.rankings[LEXICAL],
+            "boolean": _boolean(question, engine, lexical),
+            "minmax .5/.5": minmax(found.rankings),
+            "z-score": zscore(found.rankings),
+            "RRF": rrf(found.rankings),
+            "DBSF": dbsf(found.rankings),
+            "default": rank(chosen, engine=engine, rerank=rerank).ranking,
+        }
+        for warning in chosen.warnings:
+            kind = warning.split(":")[0]
+            warnings[kind] = warnings.get(kind, 0) + 1
+        for way, ranking in ranked.items():
+            documents = list(dict.fromkeys(source_of[hit.chunk_id] for hit in ranking))
+            per_way[way][query_id] = measure(documents, dataset.qrels[query_id])
+    return per_way, warnings
+
+
+def _boolean(question: str, engine: Engine, lexical: LexicalEncoder) -> Ranking:
     """The AND of the question's content words; nothing where it cannot be read as a rule."""
     try:
         found: ArmResults = retrieve(question, engine=engine, arms=[BOOLEAN], embedders={}, lexical=lexical)

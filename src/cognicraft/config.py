@@ -46,7 +46,7 @@ class IngestSettings(Section):
     """Dense encoders, each an arm of its own: `minilm` (English, shipped), `multilingual-e5` (100 languages)."""
     splitter: Literal["structure", "recursive"] = "structure"
     """How documents are cut: along their structure, or by characters as many systems do."""
-    chunk_tokens: Annotated[int, Field(ge=16, le=512)] = 200
+    chunk_tokens: Annotated[int, Field(ge=16, le=512)] = 160
     """Largest chunk of the structure splitter, in tokens of the first encoder."""
     overlap_tokens: Annotated[int, Field(ge=0, le=256)] = 0
     """Tokens of whole sentences that a chunk repeats of the one before."""

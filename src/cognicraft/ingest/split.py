@@ -55,14 +55,12 @@ class _Piece:
 
 
 class StructureSplitter:
-    """Sizes in tokens of the workspace's first encoder; the overlap is a fifth of the size unless told.
+    """Sizes in tokens of the workspace's first encoder. Why 160 without overlap: docs/decisions/0006-splitting.md.
 
     Raises: UsageError for sizes that cannot be meant.
     """
 
-    def __init__(self, *, max_tokens: int = 200, overlap_tokens: int | None = None) -> None:
-        if overlap_tokens is None:
-            overlap_tokens = max(max_tokens, 0) // 5
+    def __init__(self, *, max_tokens: int = 160, overlap_tokens: int = 0) -> None:
         if max_tokens < 1:
             raise UsageError(
                 f"A chunk of at most {max_tokens} tokens cannot hold text.",

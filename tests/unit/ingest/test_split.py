@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cognicraft.config import IngestSettings
 from cognicraft.errors import UsageError
 from cognicraft.ingest.sentences import sentences
 from cognicraft.ingest.split import StructureSplitter
@@ -133,8 +134,9 @@ def test_overlap_is_whole_sentences_within_the_budget_and_ends_at_a_heading(offs
     assert sum(overlap > 0 for overlap in overlaps) == len(overlaps) - 1
 
 
-def test_the_overlap_is_a_fifth_of_the_size_unless_told() -> None:
-    assert [StructureSplitter(max_tokens=size).overlap_tokens for size in (254, 30, 1)] == [50, 6, 0]
+def test_the_defaults_are_those_of_the_settings() -> None:
+    splitter, settings = StructureSplitter(), IngestSettings()
+    assert (splitter.max_tokens, splitter.overlap_tokens) == (settings.chunk_tokens, settings.overlap_tokens)
 
 
 def test_pages_are_those_that_the_chunk_touches(offsets: TokenOffsets) -> None:
