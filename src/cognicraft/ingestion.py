@@ -11,6 +11,7 @@ with its reason and is left alone until it changes; an older version that was re
 from __future__ import annotations
 
 import hashlib
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -140,7 +141,10 @@ class IngestRun:
             self._known.setdefault(record.source, []).append(record)
         self._files = len(found) + len(failures)
         for file, error in failures:
-            self._fail(file, error, file_hash="")
+            if os.path.lexists(file.path):
+                self._fail(file, error, file_hash="")
+            else:  # a path mistyped: said, but nothing to remember
+                self._failed.append(FailedFile(file=file.source, code=error.code, error=str(error)))
         to_read = [file for file in found if not self._is_unchanged(file, retry_failed=retry_failed)]
         self._report()
         waiting = time.perf_counter()
@@ -375,7 +379,7 @@ class IngestRun:
             vanished=vanished,
             pruned=self._pruned,
             skipped=dict(skipped),
-            failed=self._failed,
+            failed=sorted(self._failed, key=lambda failed: failed.file),
             documents=self._documents,
             chunks=self._chunks,
             warnings=self._warnings,

@@ -262,7 +262,7 @@ class StoredChunk:
 # ── filters ───────────────────────────────────────────────────────────────────────────────────────────────────
 # Fields are the metadata keys of the document and the built-in `document_id`, `source`, `file` (its last part),
 # `title`, `language`, `media_type`, `page`. A condition on a tuple-valued field holds if any element satisfies it.
-# Equality never mixes kinds: 1 is not "1", True is not 1; a range compares numbers with numbers, text with text.
+# Equality never mixes kinds: 1 is not "1", True is not 1; a range compares numbers only.
 
 
 @dataclass(frozen=True, slots=True)

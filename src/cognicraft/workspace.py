@@ -11,6 +11,7 @@ the files of its engine (everything else). It is made by the first `ingest`.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import os
 import shutil
@@ -33,6 +34,7 @@ from cognicraft.errors import (
     EmbedderMismatch,
     ReadError,
     UsageError,
+    WorkspaceFormat,
     WorkspaceLocked,
     WorkspaceNotFound,
 )
@@ -44,28 +46,22 @@ from cognicraft.manifest import (
     read_manifest,
     refuse_other_settings,
 )
+from cognicraft.presenting import answer, document_info, file_of, search_hit, text_of
 from cognicraft.protocols import Embedder, Engine
-from cognicraft.records import Chunk, Document, DocumentRecord, EngineInfo, Filter, StoredChunk
+from cognicraft.records import Chunk, Document, DocumentRecord, EngineInfo, Filter
 from cognicraft.results import (
     Answer,
-    ArmScore,
     DocumentInfo,
     DocumentText,
     IngestReport,
-    SearchHit,
     SearchResult,
-    Sentence,
-    Source,
     WorkspaceInfo,
 )
 
 if TYPE_CHECKING:
-    from cognicraft.answer.extract import Extraction
     from cognicraft.search.fuse import Fusion
     from cognicraft.search.lexical import LexicalEncoder
     from cognicraft.search.retrieve import ArmResults, Retrieved
-
-NOT_TOLD = "The documents do not tell."
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +227,12 @@ class Workspace:
         stored = self._open().chunks([hit.chunk_id for hit in retrieved.ranking])
         by_id = {chunk.id: chunk for chunk in stored}
         hits = [
-            self._hit(rank, by_id[scored.chunk_id], scored.score, retrieved)
+            search_hit(
+                rank,
+                by_id[scored.chunk_id],
+                scored.score,
+                {self._public_arm(name): place for name, place in retrieved.places[scored.chunk_id].items()},
+            )
             for rank, scored in enumerate(retrieved.ranking, start=1)
             if scored.chunk_id in by_id
         ]
@@ -299,11 +300,13 @@ class Workspace:
             threshold=threshold,
         )
         timings = {**retrieved.timings_ms, "extract": (time.perf_counter() - extracting) * 1000}
-        return self._answer(
+        records = (engine.document(identifier) for identifier in {chunk.document_id for chunk in stored})
+        return answer(
             question,
             extraction,
             stored,
             scores,
+            pages={record.id: record.pages for record in records if record is not None},
             warnings=list(retrieved.warnings),
             timings_ms=_timings(timings, started),
             config={
@@ -348,7 +351,7 @@ class Workspace:
     def documents(self, *, failed: bool | None = None) -> list[DocumentInfo]:
         """All documents by file name; `failed=True` only the quarantine list, `False` only what is searchable."""
         records = self._open().documents()
-        return [_info(r) for r in records if failed is None or (r.status == "failed") == failed]
+        return [document_info(r) for r in records if failed is None or (r.status == "failed") == failed]
 
     def document(self, document: str) -> DocumentText:
         """A document with its text, by id, by the first characters of an id, or by its file.
@@ -357,7 +360,7 @@ class Workspace:
         """
         record = self._find(document)
         chunks = self._open().document_chunks(record.id)
-        return DocumentText(document=_info(record), text=_text_of(chunks, record.characters))
+        return DocumentText(document=document_info(record), text=text_of(chunks, record.characters))
 
     def chunks_of(self, document: str) -> list[Chunk]:
         """The chunks of a document in text order. Found as in `document`."""
@@ -367,7 +370,7 @@ class Workspace:
         """Remove a document, or a file from the quarantine list, for good. Found as in `document`."""
         record = self._find(document)
         self._open().delete([record.id])
-        return _info(record)
+        return document_info(record)
 
     def info(self) -> EngineInfo:
         """What the engine says of itself."""
@@ -396,7 +399,7 @@ class Workspace:
         self._manifest = None
 
     def _workspace_info(self, folder: Path) -> WorkspaceInfo:
-        size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+        size = _disk_bytes(folder)
         engine, encoders, note = "?", [], ""
         documents = chunks = None
         try:
@@ -431,7 +434,7 @@ class Workspace:
                     self._manifest, self._engine = self._make()
                 else:
                     self._check_encoders(manifest)
-                    self._manifest, self._engine = manifest, self._open_engine(manifest)
+                    self._manifest, self._engine = manifest, self._open_engine(manifest, make=make)
             if make:
                 assert self._manifest is not None
                 refuse_other_settings(self._manifest, self.settings.ingest, self._resolved.origins, workspace=self.name)
@@ -439,6 +442,7 @@ class Workspace:
 
     def _make(self) -> tuple[Manifest, Engine]:
         settings = self.settings
+        registry.load("engines", settings.engine)  # a name that nothing has leaves nothing behind
         stamps = []
         for name in settings.ingest.encoders:
             embedder = embedder_named(name)
@@ -453,23 +457,28 @@ class Workspace:
             **kept_settings(settings.ingest),
         )
         if settings.engine == "memory":
-            return manifest, self._open_engine(manifest)
+            return manifest, self._open_engine(manifest, make=True)
         self.path.mkdir(parents=True, exist_ok=True)
         # First: a kill after it leaves an empty workspace, whose engine the next opening makes.
         manifest.write(self.path)
-        return manifest, self._open_engine(manifest)
+        return manifest, self._open_engine(manifest, make=True)
 
-    def _open_engine(self, manifest: Manifest) -> Engine:
+    def _open_engine(self, manifest: Manifest, *, make: bool) -> Engine:
         dense = {stamp.name: stamp.dimensions for stamp in manifest.encoders}
         kind: Any = registry.load("engines", manifest.engine)
         if manifest.engine == "memory":
             engine: Engine = kind(dense=dense)
             return engine
         folder = self.path
+        if not make and not (folder / "engine.json").is_file():
+            raise WorkspaceFormat(
+                f"The workspace {self.name} has no engine files in {folder}.",
+                remedy=f"Ingest again with -w {self.name}, or restore the folder from a backup.",
+            )
         give_up = time.monotonic() + self.settings.lock_wait_s
         while True:
             try:
-                if (folder / "engine.json").is_file():
+                if (folder / "engine.json").is_file():  # another process may just have made it
                     engine = kind.open(folder)
                 else:
                     engine = kind.create(folder, dense=dense, token_codes=manifest.late_interaction)
@@ -644,113 +653,20 @@ class Workspace:
         """With one encoder its arm is called `dense`; with several each keeps its own name."""
         return "dense" if (name,) == self.manifest.encoder_names else name
 
-    # ── records for people ────────────────────────────────────────────────────────────────────────────────────
-
-    def _hit(self, rank: int, stored: StoredChunk, score: float, retrieved: Retrieved) -> SearchHit:
-        chunk = stored.chunk.chunk
-        return SearchHit(
-            rank=rank,
-            chunk_id=stored.id,
-            document_id=stored.document_id,
-            file=_file(stored),
-            page=chunk.page or None,
-            heading=" > ".join(chunk.heading_path),
-            text=chunk.text,
-            start=chunk.start,
-            end=chunk.end,
-            score=score,
-            arms={
-                self._public_arm(name): ArmScore(rank=place.rank, score=place.score)
-                for name, place in retrieved.places[stored.id].items()
-            },
-        )
-
-    def _answer(
-        self,
-        question: str,
-        extraction: Extraction,
-        stored: Sequence[StoredChunk],
-        scores: Mapping[str, float],
-        *,
-        warnings: list[str],
-        timings_ms: dict[str, float],
-        config: dict[str, Any],
-    ) -> Answer:
-        pages = {
-            chunk.document_id: record.pages
-            for chunk in stored
-            if (record := self._open().document(chunk.document_id)) is not None
-        }
-
-        def source(n: int, chunk: StoredChunk, start: int, end: int) -> Source:
-            own = chunk.chunk.chunk
-            spanned = [p.number for p in pages.get(chunk.document_id, ()) if p.start < end and start < p.end]
-            return Source(
-                n=n,
-                document_id=chunk.document_id,
-                file=_file(chunk),
-                page=spanned[0] if spanned else None,
-                page_end=spanned[-1] if spanned else None,
-                heading=" > ".join(own.heading_path),
-                quote=own.text[start - own.start : end - own.start],
-                start=start,
-                end=end,
-                score=scores[chunk.id],
-            )
-
-        if not extraction.answered:
-            nearest = [
-                source(n, chunk, chunk.chunk.chunk.start, chunk.chunk.chunk.end)
-                for n, chunk in enumerate(stored[:3], start=1)
-            ]
-            return Answer(
-                question=question,
-                answered=False,
-                answer=NOT_TOLD,
-                sentences=[],
-                sources=nearest,
-                warnings=[*warnings, *([extraction.reason] if extraction.reason else [])],
-                timings_ms=timings_ms,
-                config=config,
-            )
-        sources: list[Source] = []
-        sentences: list[Sentence] = []
-        text = ""
-        for extracted in extraction.sentences:
-            numbers = []
-            for passage, (start, end) in zip(extracted.citations, extracted.spans, strict=True):
-                numbers.append(len(sources) + 1)
-                sources.append(source(len(sources) + 1, stored[passage], start, end))
-            if text:
-                text += "\n" if " | " in extracted.text or " | " in sentences[-1].text else " "
-            sentences.append(
-                Sentence(
-                    text=extracted.text,
-                    start=len(text),
-                    end=len(text) + len(extracted.text),
-                    citations=numbers,
-                )
-            )
-            text += extracted.text + " " + "".join(f"[{n}]" for n in numbers)
-        return Answer(
-            question=question,
-            answered=True,
-            answer=text,
-            sentences=sentences,
-            sources=sources,
-            warnings=warnings,
-            timings_ms=timings_ms,
-            config=config,
-        )
-
     def _find(self, document: str) -> DocumentRecord:
         engine = self._open()
         record = engine.document(document)
         if record is not None:
             return record
-        by_file = [r for r in engine.documents() if document in (r.source, _display(r))]
-        fits = by_file or [r for r in engine.documents() if len(document) >= 6 and r.id.startswith(document)]
-        fits = fits or [r for r in engine.documents() if r.source.rsplit("/", 1)[-1] == document]
+        records = list(engine.documents())
+        # A path as `documents list` shows it: relative to where the person stands, with the pointer inside the file.
+        absolute = os.path.abspath(document)  # noqa: PTH100  (a name, which need not be a path)
+        ways: tuple[Callable[[DocumentRecord], bool], ...] = (
+            lambda r: document in (r.source, file_of(r)) or absolute in (r.source, file_of(r)),
+            lambda r: len(document) >= 6 and r.id.startswith(document),
+            lambda r: document in (r.source.rsplit("/", 1)[-1], file_of(r).rsplit("/", 1 + r.pointer.count("/"))[-1]),
+        )
+        fits = next((found for way in ways if (found := [r for r in records if way(r)])), [])
         if not fits:
             raise DocumentNotFound(
                 f"There is no document {document} in the workspace {self.name}.",
@@ -821,39 +737,11 @@ def _root(target: str) -> str:
     return f"{source.rstrip('/')}/" if path.is_dir() else source
 
 
-def _file(stored: StoredChunk) -> str:
-    return f"{stored.source}#{stored.pointer}" if stored.pointer else stored.source
-
-
-def _display(record: DocumentRecord) -> str:
-    return f"{record.source}#{record.pointer}" if record.pointer else record.source
-
-
-def _info(record: DocumentRecord) -> DocumentInfo:
-    return DocumentInfo(
-        id=record.id,
-        file=_display(record),
-        status=record.status,
-        title=record.title,
-        media_type=record.media_type,
-        language=record.language,
-        pages=len(record.pages),
-        characters=record.characters,
-        chunks=record.chunk_count,
-        pointer=record.pointer,
-        ingested_at=record.ingested_at,
-        metadata=dict(record.metadata),
-        warnings=list(record.warnings),
-        error_code=record.error_code,
-        error=record.error,
-    )
-
-
-def _text_of(chunks: Sequence[StoredChunk], characters: int) -> str:
-    """The document's text from its chunks; what lies between them is white space, given back as line breaks."""
-    text = ""
-    for stored in chunks:
-        chunk = stored.chunk.chunk
-        text += "\n" * max(0, chunk.start - len(text))
-        text += chunk.text[max(0, len(text) - chunk.start) :]
-    return text + "\n" * max(0, characters - len(text))
+def _disk_bytes(folder: Path) -> int:
+    """What the files take on the disk: the engine's are larger than what is in them."""
+    total = 0
+    for file in folder.rglob("*"):
+        with contextlib.suppress(FileNotFoundError):  # another process works in it
+            status = file.stat()
+            total += getattr(status, "st_blocks", 0) * 512 or status.st_size
+    return total

@@ -94,8 +94,7 @@ def _print(measured: RetrievalEvaluation) -> None:
     print(
         f"{measured.dataset}: {measured.documents} documents ({measured.chunks} chunks), {measured.queries} questions"
     )
-    columns = list(measured.metrics)
-    rows = [["default", *(f"{measured.metrics[name]:.4f}" for name in columns)]]
-    rows += [[arm, *(f"{metrics[name]:.4f}" for name in columns)] for arm, metrics in measured.arms.items()]
-    table(["way", *columns], rows, numeric=range(1, len(columns) + 1))
+    ways = {"default": measured.metrics, **measured.arms}
+    rows = [[name, *(f"{metrics[name]:.4f}" for metrics in ways.values())] for name in measured.metrics]
+    table(["metric", *ways], rows, numeric=range(1, len(ways) + 1))
     print_warnings(measured.warnings)

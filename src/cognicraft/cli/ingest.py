@@ -87,6 +87,11 @@ def ingest(
         "ingest.json_metadata": tuple(json_metadata) if json_metadata else None,
     }
     with open_workspace(workspace, home, config_file, settings) as opened, _ctrl_c() as stopped:
+        if opened.settings.engine == "memory":
+            raise UsageError(
+                "The engine memory forgets everything when this command ends.",
+                remedy="Use the engine edge, or the memory engine from Python.",
+            )
         report = _progress(
             lambda show: opened.ingest(
                 *names, prune=prune, retry_failed=retry_failed, progress=show, cancelled=stopped
@@ -190,17 +195,18 @@ def _short(file: str) -> str:
 
 
 def _print_report(report: IngestReport) -> None:
-    from cognicraft.cli.output import print_warnings, short_file
+    from cognicraft.cli.output import plural, print_warnings, short_file
 
     seconds = report.timings_ms["total"] / 1000
     done = report.added + report.changed
     print(
-        f"{done} files read into {report.workspace} ({report.added} new, {report.changed} changed, "
-        f"{report.unchanged} unchanged): {report.documents} documents, {report.chunks} chunks in {seconds:.1f} s."
+        f"{plural(done, 'file')} read into {report.workspace} ({report.added} new, {report.changed} changed, "
+        f"{report.unchanged} unchanged): {plural(report.documents, 'document')}, "
+        f"{plural(report.chunks, 'chunk')} in {seconds:.1f} s."
     )
     if report.vanished:
-        removed = f"{report.pruned} documents removed" if report.pruned else "--prune removes their documents"
-        print(f"{len(report.vanished)} files have vanished ({removed}):")
+        removed = f"{plural(report.pruned, 'document')} removed" if report.pruned else "--prune removes their documents"
+        print(f"{plural(len(report.vanished), 'file')} vanished ({removed}):")
         for file in report.vanished[:10]:
             print(f"  {short_file(file)}")
     if report.skipped:
@@ -208,6 +214,6 @@ def _print_report(report: IngestReport) -> None:
         print(f"Passed over: {reasons}.")
     print_warnings(report.warnings)
     if report.failed:
-        print(f"{len(report.failed)} files could not be read:", file=sys.stderr)
+        print(f"{plural(len(report.failed), 'file')} could not be read:", file=sys.stderr)
         for failed in report.failed:
             print(f"  {short_file(failed.file)}: {failed.error}", file=sys.stderr)

@@ -78,3 +78,8 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, numeric: Seq
     for row in rows:
         drawn.add_row(*(Text(cell) for cell in row))
     console().print(drawn)
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

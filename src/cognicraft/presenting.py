@@ -1,0 +1,146 @@
+"""Records of the steps to records for people: numbered sources, page numbers, file names. No decision is taken here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cognicraft.records import DocumentRecord, Page, StoredChunk
+from cognicraft.results import Answer, ArmScore, DocumentInfo, SearchHit, Sentence, Source
+
+if TYPE_CHECKING:
+    from cognicraft.answer.extract import Extraction
+    from cognicraft.search.retrieve import Place
+
+NOT_TOLD = "The documents do not tell."
+
+
+def file_of(item: StoredChunk | DocumentRecord) -> str:
+    """The file as a person names it; one document of many in it by its pointer: `huts.json#/1`."""
+    return f"{item.source}#{item.pointer}" if item.pointer else item.source
+
+
+def search_hit(rank: int, stored: StoredChunk, score: float, arms: Mapping[str, Place]) -> SearchHit:
+    """A chunk found; `arms`: the name a person knows an arm by -> its place there."""
+    chunk = stored.chunk.chunk
+    return SearchHit(
+        rank=rank,
+        chunk_id=stored.id,
+        document_id=stored.document_id,
+        file=file_of(stored),
+        page=chunk.page or None,
+        heading=" > ".join(chunk.heading_path),
+        text=chunk.text,
+        start=chunk.start,
+        end=chunk.end,
+        score=score,
+        arms={name: ArmScore(rank=place.rank, score=place.score) for name, place in arms.items()},
+    )
+
+
+def answer(
+    question: str,
+    extraction: Extraction,
+    stored: Sequence[StoredChunk],
+    scores: Mapping[str, float],
+    *,
+    pages: Mapping[str, Sequence[Page]],
+    warnings: list[str],
+    timings_ms: dict[str, float],
+    config: dict[str, Any],
+) -> Answer:
+    """The extraction as an answer with numbered sources.
+
+    stored: the passages that the extraction speaks of, in its order; scores: by chunk id; pages: by document id.
+    """
+
+    def source(n: int, chunk: StoredChunk, start: int, end: int) -> Source:
+        own = chunk.chunk.chunk
+        spanned = [p.number for p in pages.get(chunk.document_id, ()) if p.start < end and start < p.end]
+        return Source(
+            n=n,
+            document_id=chunk.document_id,
+            file=file_of(chunk),
+            page=spanned[0] if spanned else None,
+            page_end=spanned[-1] if spanned else None,
+            heading=" > ".join(own.heading_path),
+            quote=own.text[start - own.start : end - own.start],
+            start=start,
+            end=end,
+            score=scores[chunk.id],
+        )
+
+    if not extraction.answered:
+        nearest = [
+            source(n, chunk, chunk.chunk.chunk.start, chunk.chunk.chunk.end)
+            for n, chunk in enumerate(stored[:3], start=1)
+        ]
+        return Answer(
+            question=question,
+            answered=False,
+            answer=NOT_TOLD,
+            sentences=[],
+            sources=nearest,
+            warnings=[*warnings, *([extraction.reason] if extraction.reason else [])],
+            timings_ms=timings_ms,
+            config=config,
+        )
+    sources: list[Source] = []
+    sentences: list[Sentence] = []
+    text = ""
+    for extracted in extraction.sentences:
+        numbers = []
+        for passage, (start, end) in zip(extracted.citations, extracted.spans, strict=True):
+            numbers.append(len(sources) + 1)
+            sources.append(source(len(sources) + 1, stored[passage], start, end))
+        if text:
+            text += "\n" if " | " in extracted.text or " | " in sentences[-1].text else " "
+        sentences.append(
+            Sentence(
+                text=extracted.text,
+                start=len(text),
+                end=len(text) + len(extracted.text),
+                citations=numbers,
+            )
+        )
+        text += extracted.text + " " + "".join(f"[{n}]" for n in numbers)
+    return Answer(
+        question=question,
+        answered=True,
+        answer=text,
+        sentences=sentences,
+        sources=sources,
+        warnings=warnings,
+        timings_ms=timings_ms,
+        config=config,
+    )
+
+
+def document_info(record: DocumentRecord) -> DocumentInfo:
+    return DocumentInfo(
+        id=record.id,
+        file=file_of(record),
+        status=record.status,
+        title=record.title,
+        media_type=record.media_type,
+        language=record.language,
+        pages=len(record.pages),
+        characters=record.characters,
+        chunks=record.chunk_count,
+        pointer=record.pointer,
+        ingested_at=record.ingested_at,
+        metadata=dict(record.metadata),
+        warnings=list(record.warnings),
+        error_code=record.error_code,
+        error=record.error,
+    )
+
+
+def text_of(chunks: Sequence[StoredChunk], characters: int) -> str:
+    """The document's text from its chunks; what lies between them is white space, given back as line breaks."""
+    text = ""
+    for stored in chunks:
+        chunk = stored.chunk.chunk
+        text += "\n" * max(0, chunk.start - len(text))
+        text += chunk.text[max(0, len(text) - chunk.start) :]
+    return text + "\n" * max(0, characters - len(text))
