@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import socket
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +25,6 @@ for variable in [name for name in os.environ if name.startswith("COGNICRAFT_")]:
 # Shared machines stall: a deadline would measure the neighbours.
 settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tests")
-
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 class NetworkRefused(AssertionError):
@@ -51,6 +51,22 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("COGNICRAFT_HOME", str(folder))
     monkeypatch.chdir(tmp_path)
     return folder
+
+
+@pytest.fixture
+def ordinary_folder(tmp_path: Path) -> Iterator[Path]:
+    """A folder of one's own as an ordinary user, whom permissions bind: the superuser becomes `nobody` for the test."""
+    if not hasattr(os, "seteuid") or os.geteuid() != 0:
+        yield tmp_path
+        return
+    nobody = 65534
+    with tempfile.TemporaryDirectory() as folder:
+        os.chown(folder, nobody, nobody)
+        os.seteuid(nobody)
+        try:
+            yield Path(folder)
+        finally:
+            os.seteuid(0)
 
 
 @pytest.hookimpl(trylast=True)

@@ -394,6 +394,27 @@ class IngestRun:
         return f"{content}-{self._steps.revision_key[:8]}"
 
 
+def nothing_found(
+    workspace: str, failures: Sequence[tuple[FileToRead, ReadError]], skipped: Mapping[str, int]
+) -> IngestReport:
+    """The report of a run that had nothing to read."""
+    return IngestReport(
+        workspace=workspace,
+        files=len(failures),
+        added=0,
+        changed=0,
+        unchanged=0,
+        vanished=[],
+        pruned=0,
+        skipped=dict(skipped),
+        failed=[FailedFile(file=file.source, code=error.code, error=str(error)) for file, error in failures],
+        documents=0,
+        chunks=0,
+        warnings=[],
+        timings_ms={"total": 0.0},
+    )
+
+
 def _language_warning(language: str) -> str:
     return (
         f"in a language ({language}) that no encoder of this workspace knows; they are found by words only. "

@@ -38,7 +38,7 @@ from cognicraft.errors import (
     WorkspaceLocked,
     WorkspaceNotFound,
 )
-from cognicraft.ingestion import FileRead, FileToRead, IngestRun, IngestSteps, Progress
+from cognicraft.ingestion import FileRead, FileToRead, IngestRun, IngestSteps, Progress, nothing_found
 from cognicraft.manifest import (
     EncoderStamp,
     Manifest,
@@ -178,6 +178,8 @@ class Workspace:
                 skipped[item.skipped] += 1
             else:
                 found.append(file)
+        if not found and not any(os.path.lexists(file.path) for file, _ in failures) and not self.exists():
+            return nothing_found(self.name, failures, skipped)  # a path mistyped makes no workspace
         engine = self._open(make=True)
         run = IngestRun(engine, self._steps(), workspace=self.name, progress=progress, cancelled=cancelled)
         return run.files(

@@ -284,7 +284,9 @@ def test_a_workspace_is_deleted_whole(workspace: Workspace, folder: Path) -> Non
 
 
 def test_documents_in_memory_go_in_without_files(home: Path) -> None:
-    documents = [Document(source=f"note:{n}", text=f"Note {n} is about {word}.") for n, word in enumerate(["tea", "jam"])]
+    documents = [
+        Document(source=f"note:{n}", text=f"Note {n} is about {word}.") for n, word in enumerate(["tea", "jam"])
+    ]
     with Workspace("notes", settings={"engine": "memory"}) as workspace:
         assert workspace.ingest_documents(documents).added == 2
         assert workspace.ingest_documents(documents).unchanged == 2
@@ -313,3 +315,25 @@ def test_an_empty_question_is_refused(workspace: Workspace, folder: Path) -> Non
     workspace.ingest(folder)
     with pytest.raises(UsageError, match="empty"):
         workspace.ask("   ")
+
+
+def test_a_mistyped_path_is_named_and_makes_no_workspace(workspace: Workspace, home: Path) -> None:
+    report = workspace.ingest("no-such-folder")
+    assert [Path(failed.file).name for failed in report.failed] == ["no-such-folder"]
+    assert not home.exists()
+
+
+def test_a_mistyped_path_is_not_remembered_as_a_failed_file(workspace: Workspace, folder: Path) -> None:
+    report = workspace.ingest(folder, folder / "no-such.txt")
+    assert [Path(failed.file).name for failed in report.failed] == ["no-such.txt"]
+    assert workspace.documents(failed=True) == []
+
+
+def test_a_workspace_without_its_engine_files_is_refused_not_taken_for_empty(
+    workspace: Workspace, folder: Path
+) -> None:
+    workspace.ingest(folder)
+    workspace.close()
+    (workspace.path / "engine.json").unlink()
+    with pytest.raises(WorkspaceFormat, match="no engine files"):
+        Workspace("alps").search("föhn")

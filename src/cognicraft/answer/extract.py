@@ -24,7 +24,7 @@ import numpy as np
 
 from cognicraft.answer.candidates import Candidate, candidates
 from cognicraft.answer.features import LexicalTerms, features
-from cognicraft.answer.rows import chosen_cells, unit
+from cognicraft.answer.rows import cells, chosen_cells, column_head, unit
 from cognicraft.answer.scoring import (
     CALIBRATIONS,
     DEFAULT_THRESHOLD,
@@ -155,7 +155,7 @@ def extract(
     sure = confidence(columns, scores, calibration=calibration)
     if sure < threshold:
         return declined("No passage is close enough to the question.", sure)
-    chosen = _chosen(found, scores, max_sentences, lexical_terms)
+    chosen = _chosen(question, found, scores, max_sentences, lexical_terms)
     sentences = tuple(
         _presented(found[row], float(scores[row]), stored, question, lexical_terms)
         for row in _readable(chosen, found, stored)
@@ -179,7 +179,7 @@ def describe(
         token_spans=embedder.token_offsets(question),
         candidates=found,
         codes=_codes(found, passages, embedder),
-        contexts=["\n".join((one.stored.title, *one.stored.chunk.chunk.heading_path)) for one in passages],
+        passages=[one.stored for one in passages],
         lexical_terms=lexical_terms,
     )
 
@@ -217,22 +217,41 @@ def _codes(found: Sequence[Candidate], passages: Sequence[Passage], embedder: Em
 
 
 def _chosen(
-    found: Sequence[Candidate], scores: FloatArray, max_sentences: int, lexical_terms: LexicalTerms
+    question: str, found: Sequence[Candidate], scores: FloatArray, max_sentences: int, lexical_terms: LexicalTerms
 ) -> list[int]:
     """Rows of the best candidates, best first, without near-duplicates and without those far behind."""
+    asked = frozenset(lexical_terms(question))
     chosen: list[int] = []
     said: list[tuple[frozenset[str], frozenset[str]]] = []
     order = np.argsort(-scores, kind="stable").tolist()
+    order = [row for row in order if _tells(found[row], asked, lexical_terms)] or order[:1]
     for row in order:
         if len(chosen) == max_sentences or scores[row] < scores[order[0]] - _FAR_BEHIND:
             break
         text = found[row].text
+        if any(_overlapping(found[row], found[other]) for other in chosen):
+            continue
         words, figures = frozenset(lexical_terms(text)), frozenset(_FIGURE.findall(text))
         if any(figures == others and _overlap(words, other) >= _NEAR_DUPLICATE for other, others in said):
             continue
         chosen.append(row)
         said.append((words, figures))
     return chosen
+
+
+def _tells(candidate: Candidate, asked: frozenset[str], lexical_terms: LexicalTerms) -> bool:
+    """Whether a table row has a figure, or a word of the question elsewhere than in its column heads."""
+    if not candidate.is_row or _FIGURE.search(candidate.text):
+        return True
+    texts = [candidate.text[start:end] for start, end in cells(candidate.text)]
+    values = [text.removeprefix(column_head(text)) for text in texts[1:]]
+    return not asked.isdisjoint(lexical_terms(" ".join([*texts[:1], *values])))
+
+
+def _overlapping(one: Candidate, other: Candidate) -> bool:
+    """Whether one holds words of the other, as a sentence holds those that it introduces."""
+    first, second = one.places[0], other.places[0]
+    return first.passage == second.passage and first.start < second.end and second.start < first.end
 
 
 def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
@@ -266,9 +285,9 @@ def _presented(
     chunk = stored[place.passage].chunk.chunk
     text, pieces = candidate.text, [(place.start, place.end)]
     if candidate.is_row:
-        cells = chosen_cells(candidate.text, question=question, lexical_terms=lexical_terms)
-        text = " | ".join(candidate.text[start:end] for start, end in cells)
-        pieces = [(place.start + start, place.start + end) for start, end in cells]
+        shown = chosen_cells(candidate.text, question=question, lexical_terms=lexical_terms)
+        text = " | ".join(candidate.text[start:end] for start, end in shown)
+        pieces = [(place.start + start, place.start + end) for start, end in shown]
         remark = unit(chunk.text, row_start=place.start, row_end=place.end)
         if remark is not None:
             text = f"{text} {chunk.text[slice(*remark)]}"

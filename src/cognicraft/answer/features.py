@@ -17,7 +17,7 @@ alone.
 
 from __future__ import annotations
 
-import math
+import math, os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,9 @@ import numpy as np
 
 from cognicraft.answer.answer_type import asked_for, holds
 from cognicraft.answer.candidates import CELL, Candidate
-from cognicraft.records import ByteArray, Encoding, FloatArray
+from cognicraft.answer.definition import defines, thing_asked
+from cognicraft.answer.document_fit import document_fit
+from cognicraft.records import ByteArray, Encoding, FloatArray, StoredChunk
 
 LexicalTerms = Callable[[str], list[str]]
 Span = tuple[int, int]
@@ -46,6 +48,10 @@ NAMES = (
     "holds_name",
     "leads_on",
     "row_label",
+    "document",
+    "heading",
+    "defines",
+    "repeated",
     "passage_late_interaction",
 )
 """Columns of `features`.
@@ -57,12 +63,25 @@ coverage: share of the question's words, weighted by rarity, that stand in the s
 coverage_in_context: the same with the sentence before, the headings and the title.
 passage: 1 / rank of the best passage that holds it; in (0, 1].
 holds_number, holds_date, holds_name: 1 where the question asks for one and the sentence holds one, else 0.
-leads_on: -1 for a sentence that ends in a colon or a question mark: what it leads to answers, not itself; else 0.
+leads_on: -1 for a sentence that only leads to an answer: it ends in a colon, sends the reader elsewhere ("See
+    Note 4"), or brings a list; -2 for a question; else 0.
 row_label: for a table row with figures, the share of its label's words that the question names, squared; else 0.
+document: how well the name of its document fits what the question names; in [0, 1] (`document_fit.py`).
+heading: share of the words of the heading above its passage that the question names, squared; in [0, 1].
+defines: for a question that asks what a thing is, how plainly the sentence says it; in [0, 1] (`definition.py`).
+repeated: minus the share of the documents found, without its own, that hold the same words; in [-1, 0].
 passage_late_interaction: mean over the question's tokens of the best cosine in the passage; in [-1, 1].
 """
 
-_LEADS_ON = (":", "?", "\uff1a", "\uff1f", "\u061f")
+_LEADS_ON = (":", "\uff1a")
+_SECTION_NUMBER = re.compile(r"\s*(?:\d{1,3}(?:\.\d{1,3})*\.?|#{1,6})\s+")
+_ASKS = ("?", "\uff1f", "\u061f")
+_ELSEWHERE = re.compile(
+    r"\(?(?:see|refer)(?:[_ -]also)?(?::| to\b| (?:also )?(?:item|note|part|section|chapter|page|table|figure|appendix|“|\"))"
+    r"|for (?:a |an |more |further |additional )?(?:[\w-]+ )?(?:information|discussion|description|details?)\b.{0,200}?"
+    r"\b(?:see|refer to)\b",
+    re.IGNORECASE,
+)
 
 
 def features(
@@ -72,21 +91,22 @@ def features(
     token_spans: Sequence[Span],
     candidates: Sequence[Candidate],
     codes: Sequence[ByteArray],
-    contexts: Sequence[str],
+    passages: Sequence[StoredChunk],
     lexical_terms: LexicalTerms,
 ) -> FloatArray:
     """(candidates, len(NAMES)) float32.
 
     encoding: of the question, with token codes; token_spans: character spans of these tokens in the question.
     codes: per candidate, the codes of its own tokens, (tokens, bytes), no rows where there are none.
-    contexts: per passage, title and headings above it.
+    passages: where the candidates stand; of these the names and headings count.
     """
     columns = np.zeros((len(candidates), len(NAMES)), dtype=np.float32)
     if not candidates:
         return columns
     of = dict(zip(NAMES, columns.T, strict=True))  # views: what is written here is written there
     words = [frozenset(lexical_terms(candidate.text)) for candidate in candidates]
-    asked = _asked(question, words, lexical_terms)
+    names = _names(passages, lexical_terms)
+    asked = _asked(question, words, lexical_terms, names=names)
     before = _sentence_before(candidates)
     question_codes = encoding.token_codes
     if question_codes is not None and len(question_codes):
@@ -99,18 +119,55 @@ def features(
         of["passage_late_interaction"][:] = _by_passage(candidates, nearest)
         of["similarity"][:] = _similarity(encoding.vector, codes)
     kind = asked_for(question)
+    contexts = ["\n".join((one.title, *one.chunk.chunk.heading_path)) for one in passages]
     heads = [frozenset(lexical_terms(context)) for context in contexts]
+    fits = document_fit(question, passages, lexical_terms=lexical_terms)
+    thing = thing_asked(question)
+    thing_terms = frozenset(lexical_terms(thing)) if thing else frozenset()
+    named = frozenset(term for word in asked for term in word.terms)
+    headings = [_named_heading(one, named, lexical_terms) for one in passages]
+    documents = len({one.document_id for one in passages})
+    seen: set[int] = set()
     for row, candidate in enumerate(candidates):
         first = candidate.places[0].passage
         context = words[row] | heads[first] | (words[before[row]] if before[row] >= 0 else frozenset())
         of["coverage"][row] = _share(asked, words[row])
         of["coverage_in_context"][row] = _share(asked, context)
         of["passage"][row] = 1.0 / (1 + first)
-        of["row_label"][row] = _row_label(candidate, asked, lexical_terms)
-        of["leads_on"][row] = -1.0 if candidate.text.endswith(_LEADS_ON) else 0.0
+        of["row_label"][row] = _row_label(candidate, named, lexical_terms)
+        of["heading"][row] = headings[first]
+        of["leads_on"][row] = -_leads_on(candidate)
+        of["document"][row] = max(fits[place.passage] for place in candidate.places)
+        if documents > 1:
+            holding = len({passages[place.passage].document_id for place in candidate.places})
+            of["repeated"][row] = -(holding - 1) / (documents - 1)
+        if thing_terms:
+            of["defines"][row] = defines(
+                candidate.text,
+                thing=thing_terms,
+                names=(passages[first].title, *passages[first].chunk.chunk.heading_path[-1:]),
+                opens=first not in seen and _opens(passages[first]),
+                lexical_terms=lexical_terms,
+            )
+        seen.add(first)
         if kind is not None:
             of[f"holds_{kind}"][row] = holds(candidate.text, kind, question=question)
     return columns
+
+
+def _leads_on(candidate: Candidate) -> float:
+    if candidate.text.endswith(_ASKS):
+        return 2.0
+    if candidate.text.endswith(_LEADS_ON) or _ELSEWHERE.match(candidate.text):
+        return 1.0
+    return 1.0 if candidate.brings_list else 0.0
+
+
+def _opens(stored: StoredChunk) -> bool:
+    """Whether a passage begins where its document or its last heading does."""
+    chunk = stored.chunk.chunk
+    heading = chunk.heading_path[-1] if chunk.heading_path else stored.title
+    return chunk.start == 0 or chunk.text.lstrip("# \n").startswith(heading)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +180,7 @@ class _Word:
     rarity: float
 
 
-def _asked(question: str, words: Sequence[frozenset[str]], lexical_terms: LexicalTerms) -> list[_Word]:
+def _asked(question: str, words: Sequence[frozenset[str]], lexical_terms: LexicalTerms, names=()) -> list[_Word]:
     """The words of the question that are no stop words, each with its idf among the candidates.
 
     idf = ln(1 + (N - n + .5) / (n + .5)), N candidates of which n hold one of the word's terms.
@@ -135,8 +192,15 @@ def _asked(question: str, words: Sequence[frozenset[str]], lexical_terms: Lexica
         if terms:
             held = sum(not terms.isdisjoint(one) for one in words)
             rarity = math.log1p((count - held + 0.5) / (held + 0.5))
+            if any(not terms.isdisjoint(n) for n in names):
+                rarity *= float(os.environ.get("NW","1"))
             asked.append(_Word(match.start(), match.end(), terms, rarity))
     return asked
+
+
+def _names(passages, lexical_terms):
+    from cognicraft.answer.document_fit import _name
+    return {frozenset(lexical_terms(_name(one))) for one in passages}
 
 
 def _share(asked: Sequence[_Word], words: frozenset[str]) -> float:
@@ -148,14 +212,25 @@ def _share(asked: Sequence[_Word], words: frozenset[str]) -> float:
     )
 
 
-def _row_label(candidate: Candidate, asked: Sequence[_Word], lexical_terms: LexicalTerms) -> float:
-    """Squared, so that `Services` and `Net sales: Services` stand well apart from a row that is named in half."""
+def _row_label(candidate: Candidate, named: frozenset[str], lexical_terms: LexicalTerms) -> float:
+    """Squared, so that `Services` and `Net sales: Services` stand well apart from a row that is named in half.
+
+    0 where the part of the label that tells the row from its group is not named at all.
+    """
     label, _, values = candidate.text.partition(CELL)
     terms = frozenset(lexical_terms(label))
     if not terms or not any(character.isdigit() for character in values):
         return 0.0
-    named = frozenset(term for word in asked for term in word.terms)
+    own = frozenset(lexical_terms(label.rpartition(": ")[2]))
+    if own and own.isdisjoint(named):
+        return 0.0
     return (len(terms & named) / len(terms)) ** 2
+
+
+def _named_heading(stored: StoredChunk, named: frozenset[str], lexical_terms: LexicalTerms) -> float:
+    path = stored.chunk.chunk.heading_path
+    terms = frozenset(lexical_terms(_SECTION_NUMBER.sub("", path[-1], count=1))) if path else frozenset()
+    return (len(terms & named) / len(terms)) ** 2 if terms else 0.0
 
 
 def _sentence_before(candidates: Sequence[Candidate]) -> np.ndarray[tuple[int], np.dtype[np.intp]]:

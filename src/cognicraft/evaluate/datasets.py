@@ -194,6 +194,4 @@ def _text(path: Path, number: int, record: Mapping[str, Any]) -> str:
 
 
 def _broken(path: Path, number: int, reason: str) -> UsageError:
-    return UsageError(
-        f"Line {number} of {path} cannot be used: {reason}.", remedy="Correct or remove that line."
-    )
+    return UsageError(f"Line {number} of {path} cannot be used: {reason}.", remedy="Correct or remove that line.")

@@ -155,7 +155,7 @@ def retrieve(
                     arm: f"The arm {arm} was left out: its encoder does not know the question's language, {asked!r}."
                     for arm in sorted(unknown)
                 }
-                if LEXICAL in rankings:
+                if LEXICAL in rankings and languages - {asked}:
                     reasons |= _foreign_words(question, asked, engine, rankings, set(dense_arms) - unknown, lexical)
                 for arm, reason in reasons.items():
                     del rankings[arm]

@@ -169,10 +169,9 @@ def test_a_deep_tree_is_walked_without_recursion(tmp_path: Path) -> None:
     assert len(find(tmp_path)) == 1
 
 
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="permissions do not bind the superuser")
-def test_a_folder_without_permission_is_named(tmp_path: Path) -> None:
-    (tmp_path / "closed").mkdir(mode=0)
-    (entry,) = find(tmp_path)
+def test_a_folder_without_permission_is_named(ordinary_folder: Path) -> None:
+    (ordinary_folder / "closed").mkdir(mode=0)
+    (entry,) = find(ordinary_folder)
     assert entry.error
     assert "no permission" in entry.error.message
 

@@ -17,7 +17,7 @@ from cognicraft.ingest.pdf_furniture import drop_furniture
 from cognicraft.ingest.pdf_source import Line, Word, line_of, open_pdf
 from cognicraft.ingest.pdf_tables import find_tables
 from cognicraft.records import Document
-from conftest import DATA
+from datasets import DATA
 from pdf_files import Sheet
 
 FILINGS = DATA / "sec10q_docugami" / "v1" / "docs"

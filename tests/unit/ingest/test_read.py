@@ -112,9 +112,8 @@ def test_what_is_no_file_cannot_be_opened(tmp_path: Path) -> None:
         read_one(tmp_path / "loop.txt")
 
 
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="permissions do not bind the superuser")
-def test_a_file_without_permission_cannot_be_opened(tmp_path: Path) -> None:
-    path = write(tmp_path, "a.txt", "x")
+def test_a_file_without_permission_cannot_be_opened(ordinary_folder: Path) -> None:
+    path = write(ordinary_folder, "a.txt", "x")
     path.chmod(0)
     with pytest.raises(Unreadable, match="no permission"):
         read_one(path)
