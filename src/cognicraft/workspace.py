@@ -615,7 +615,9 @@ class Workspace:
             lexical=self._lexical(),
             depth=max(settings.depth, limit or 0),
             where=parse_filter(where) if isinstance(where, str) else where,
-            language_of=partial(_question_language, among=frozenset(engine.languages()) - {""}),
+            language_of=partial(
+                _question_language, lexical=self._lexical(), among=frozenset(engine.languages()) - {""}
+            ),
         )
         rerank = None
         if settings.rerank == "late-interaction" and self.manifest.late_interaction:
@@ -723,8 +725,14 @@ def _timings(steps: Mapping[str, float], started: float) -> dict[str, float]:
     return {**rounded, "total": round((time.perf_counter() - started) * 1000, 3)}
 
 
-def _question_language(question: str, *, among: Collection[str]) -> str:
-    """The language of a question: one of the documents' unless the detector is sure of another; "" for unsure."""
+def _question_language(question: str, *, lexical: LexicalEncoder, among: Collection[str]) -> str:
+    """The language of a question: by its function words, else by the detector; "" for unsure.
+
+    The function words settle most questions in a language of the documents in microseconds; the detector's model takes half a second to load.
+    """
+    by_words = lexical.language_by_function_words(question)
+    if by_words in among:
+        return by_words
     from cognicraft.ingest.language import detect_question
 
     return detect_question(question, among=among).code

@@ -39,7 +39,7 @@ _DATE = re.compile(r"(?<!\d)((?:19|20)\d\d)[-_. ]?(0[1-9]|1[0-2])(?:[-_. ]?(0[1-
 
 def document_fit(question: str, stored: Sequence[StoredChunk], *, lexical_terms: LexicalTerms) -> list[float]:
     """(passages,) in [0, 1]: how much better the document's name fits than others'; 0 where none is named."""
-    names = {one.document_id: _name(one) for one in stored}
+    names = {one.document_id: document_name(one) for one in stored}
     held = {document: frozenset(lexical_terms(name)) for document, name in names.items()}
     asked = frozenset(lexical_terms(_with_quarters(question)))
     telling = [term for term in asked if 0 < sum(term in terms for terms in held.values()) < len(held)]
@@ -67,7 +67,8 @@ def _rarity(held: int, count: int) -> float:
     return math.log1p((count - held + 0.5) / (held + 0.5))
 
 
-def _name(stored: StoredChunk) -> str:
+def document_name(stored: StoredChunk) -> str:
+    """Title and file name, with "first quarter" and its like as "Q1"."""
     stem = PurePosixPath(stored.source.replace("\\", "/").partition("#")[0]).stem
     return _with_quarters(f"{stored.title} {stem.replace('_', ' ').replace('-', ' ')}")
 

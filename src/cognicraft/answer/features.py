@@ -27,7 +27,7 @@ import numpy as np
 from cognicraft.answer.answer_type import asked_for, holds
 from cognicraft.answer.candidates import CELL, Candidate
 from cognicraft.answer.definition import defines, thing_asked
-from cognicraft.answer.document_fit import document_fit
+from cognicraft.answer.document_fit import document_fit, document_name
 from cognicraft.records import ByteArray, Encoding, FloatArray, StoredChunk
 
 LexicalTerms = Callable[[str], list[str]]
@@ -105,8 +105,8 @@ def features(
         return columns
     of = dict(zip(NAMES, columns.T, strict=True))  # views: what is written here is written there
     words = [frozenset(lexical_terms(candidate.text)) for candidate in candidates]
-    names = _names(passages, lexical_terms)
-    asked = _asked(question, words, lexical_terms, names=names)
+    asked = _asked(question, words, lexical_terms)
+    names = [frozenset(lexical_terms(document_name(one))) for one in passages]
     before = _sentence_before(candidates)
     question_codes = encoding.token_codes
     if question_codes is not None and len(question_codes):
@@ -130,8 +130,8 @@ def features(
     seen: set[int] = set()
     for row, candidate in enumerate(candidates):
         first = candidate.places[0].passage
-        context = words[row] | heads[first] | (words[before[row]] if before[row] >= 0 else frozenset())
-        of["coverage"][row] = _share(asked, words[row])
+        context = words[row] | heads[first] | (names[first] if os.environ.get("CR") in ("2","3") else frozenset()) | (words[before[row]] if before[row] >= 0 else frozenset())
+        of["coverage"][row] = _share(asked, words[row] | names[first] if os.environ.get("CR") in ("1","2") else words[row])
         of["coverage_in_context"][row] = _share(asked, context)
         of["passage"][row] = 1.0 / (1 + first)
         of["row_label"][row] = _row_label(candidate, named, lexical_terms)
@@ -180,7 +180,7 @@ class _Word:
     rarity: float
 
 
-def _asked(question: str, words: Sequence[frozenset[str]], lexical_terms: LexicalTerms, names=()) -> list[_Word]:
+def _asked(question: str, words: Sequence[frozenset[str]], lexical_terms: LexicalTerms) -> list[_Word]:
     """The words of the question that are no stop words, each with its idf among the candidates.
 
     idf = ln(1 + (N - n + .5) / (n + .5)), N candidates of which n hold one of the word's terms.
@@ -192,15 +192,8 @@ def _asked(question: str, words: Sequence[frozenset[str]], lexical_terms: Lexica
         if terms:
             held = sum(not terms.isdisjoint(one) for one in words)
             rarity = math.log1p((count - held + 0.5) / (held + 0.5))
-            if any(not terms.isdisjoint(n) for n in names):
-                rarity *= float(os.environ.get("NW","1"))
             asked.append(_Word(match.start(), match.end(), terms, rarity))
     return asked
-
-
-def _names(passages, lexical_terms):
-    from cognicraft.answer.document_fit import _name
-    return {frozenset(lexical_terms(_name(one))) for one in passages}
 
 
 def _share(asked: Sequence[_Word], words: frozenset[str]) -> float:

@@ -155,6 +155,12 @@ class LexicalEncoder:
         own = len(stopped.get(rather_than, ()))
         return any(len(words) > own for code, words in stopped.items() if code in languages)
 
+    def language_by_function_words(self, question: str) -> str:
+        """The one language in which at least two of the question's words, and most of them, are stop words; else ""."""
+        counts = sorted(((len(words), code) for code, words in self._stop_words(question, STOP_WORDS).items()))
+        (second, _), (most, code) = counts[-2:]
+        return code if most >= 2 and most > second else ""
+
     @staticmethod
     def _stop_words(question: str, languages: Collection[str]) -> dict[str, list[str]]:
         words = [token.casefold() for token in _tokens(question) if _is_plain(token)]

@@ -182,3 +182,17 @@ def test_constants_out_of_bounds_are_refused(arguments: dict[str, float]) -> Non
 def test_a_question_reads_as_the_language_of_its_function_words() -> None:
     assert ENCODER.reads_as("what is the name of it", languages=["en"], rather_than="de")
     assert not ENCODER.reads_as("wie ist der Name", languages=["en"], rather_than="de")
+
+
+@pytest.mark.parametrize(
+    ("question", "code"),
+    [
+        ("What were the net sales of services?", "en"),
+        ("¿Cuántos puntos dejaron escapar en la defensa de los Panthers?", "es"),
+        ("Wie hoch ist der Berg in den Alpen?", "de"),
+        ("net sales services", ""),
+        ("", ""),
+    ],
+)
+def test_function_words_tell_the_language_or_nothing(question: str, code: str) -> None:
+    assert LexicalEncoder().language_by_function_words(question) == code
