@@ -27,9 +27,11 @@ check: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/generate_docs.py --check
+	$(BIN)/python scripts/benchmark_tables.py --check
 
 docs: setup
 	$(BIN)/python scripts/generate_docs.py
+	$(BIN)/python scripts/benchmark_tables.py
 
 bench: setup
 	$(BIN)/python benchmarks/quality.py

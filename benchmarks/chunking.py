@@ -152,11 +152,11 @@ def splitters(*, quick: bool) -> dict[str, Splitter]:
     }
     if quick:
         return chosen
-    for max_tokens, overlap_tokens in ((300, 50), (254, 0), (200, 50), (350, 50), (128, 0)):
+    for max_tokens, overlap_tokens in ((254, 50), (300, 50)):
         chosen[f"structure {max_tokens}/{overlap_tokens}"] = StructureSplitter(
             max_tokens=max_tokens, overlap_tokens=overlap_tokens
         )
-    for characters, overlap in ((800, 100), (400, 0)):
+    for characters, overlap in ((800, 100),):
         chosen[f"recursive {characters}/{overlap}"] = RecursiveSplitter(
             max_characters=characters, overlap_characters=overlap
         )

@@ -4,8 +4,10 @@ usage: filings.py [--home DIR] [--show N] [--json FILE]     --home keeps the ing
 
 Data: ../shared/data/sec10q_docugami (MIT; the filings are public). Of its questions those whose `Source Docs` pattern
 fits exactly one file are asked, as a person would: no filter, default settings. A figure is a number of the reference
-answer with at least two digits that is not a year, a day of the month or part of the question; it "stands in a source"
-if the quote holds the same digits. `--show` prints questions, answers and sources to be read by eye.
+answer with at least two digits that is not a year, a count below 40 (it may be a day of a month; a percentage counts)
+or part of the question. It "stands in a source" if the quote holds the same digits: a decimal point counts for numbers
+of up to three digits only, since 23.198 billion stands in a table in millions as 23,198. `--show` prints questions,
+answers and sources to be read by eye.
 """
 
 from __future__ import annotations
@@ -23,16 +25,20 @@ from pathlib import Path
 from cognicraft import Workspace
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "sec10q_docugami" / "v1"
-_NUMBER = re.compile(r"(?<![\w.,])\d[\d,]*(?:\.\d+)?(?![\w])")
+_NUMBER = re.compile(r"(?<![\w.,])(?<!\d-)\d[\d,]*(?:\.\d+)?(?![\w])(?:\s?%)?")
 _YEAR = re.compile(r"(19|20)\d\d")
+_COUNT = re.compile(r"[0-3]\d")
 
 
 def figures(text: str) -> set[str]:
-    """Numbers with at least two digits, without separators; years and small round counts are no figures."""
-    found = {number.replace(",", "") for number in _NUMBER.findall(text)}
-    return {
-        n for n in found if sum(map(str.isdigit, n)) >= 2 and not _YEAR.fullmatch(n) and not re.fullmatch(r"[0-3]\d", n)
-    }
+    """Numbers with at least two digits; without separators, and from four digits on without the decimal point."""
+    found = set()
+    for number in _NUMBER.findall(text):
+        plain = "".join(number.replace(",", "").split())
+        digits = sum(map(str.isdigit, plain))
+        if digits >= 2 and not _YEAR.fullmatch(plain) and not _COUNT.fullmatch(plain):
+            found.add(plain.replace(".", "") if digits >= 4 else plain)
+    return found
 
 
 def questions() -> list[tuple[str, str, str]]:
@@ -87,7 +93,10 @@ def ask_all(workspace: Workspace, *, show: int) -> dict[str, object]:
         hits = workspace.search(question, limit=10).hits
         wanted = figures(reference) - figures(question)
         sources = [Path(source.file).name for source in answer.sources] if answer.answered else []
-        quoted = figures(" ".join(source.quote for source in answer.sources)) if answer.answered else set()
+        cited = answer.sources if answer.answered else []
+        quoted = figures(" ".join(source.quote for source in cited))
+        quoted_right = figures(" ".join(source.quote for source in cited if Path(source.file).name == file))
+        first = figures(answer.sentences[0].text) if answer.answered else set()
         retrieved = figures(" ".join(hit.text for hit in hits if Path(hit.file).name == file))
         rows.append(
             {
@@ -95,10 +104,13 @@ def ask_all(workspace: Workspace, *, show: int) -> dict[str, object]:
                 "file": file,
                 "answered": answer.answered,
                 "file_in_sources": file in sources,
+                "file_is_first_source": sources[:1] == [file],
                 "file_first_hit": bool(hits) and Path(hits[0].file).name == file,
                 "file_in_hits": any(Path(hit.file).name == file for hit in hits),
                 "has_figure": bool(wanted),
                 "figure_quoted": bool(wanted & quoted),
+                "figure_quoted_from_right_file": bool(wanted & quoted_right),
+                "figure_in_first_sentence": bool(wanted & first),
                 "figure_retrieved": bool(wanted & retrieved),
             }
         )
@@ -115,10 +127,13 @@ def ask_all(workspace: Workspace, *, show: int) -> dict[str, object]:
         "questions": len(rows),
         "answered": rate("answered", rows),
         "right_file_among_sources": rate("file_in_sources", rows),
+        "right_file_is_first_source": rate("file_is_first_source", rows),
         "right_file_first_hit": rate("file_first_hit", rows),
         "right_file_in_10_hits": rate("file_in_hits", rows),
         "questions_with_figure": len(with_figure),
         "figure_in_quoted_source": rate("figure_quoted", with_figure),
+        "figure_quoted_from_right_file": rate("figure_quoted_from_right_file", with_figure),
+        "figure_in_first_sentence": rate("figure_in_first_sentence", with_figure),
         "figure_in_10_hits_of_right_file": rate("figure_retrieved", with_figure),
         "per_question": rows,
     }

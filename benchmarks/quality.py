@@ -98,7 +98,7 @@ def _measured(dataset: Dataset, encoder: str, folder: str, options: argparse.Nam
         manifest = workspace.manifest
         lexical = LexicalEncoder(k1=manifest.bm25_k1, b=manifest.bm25_b, average_length=manifest.bm25_average_length)
         # The workspace's own engine: a person's search gives one way of ranking, here all are had from one retrieval.
-        engine = workspace._open()
+        engine = workspace.engine
         per_way, warnings = _asked(dataset, encoder, engine, source_of, lexical, options.queries)
     summaries = {way: summarize(measured) for way, measured in per_way.items()}
     return {

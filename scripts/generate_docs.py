@@ -96,8 +96,8 @@ def records() -> str:
     lines = [
         "# Records",
         "",
-        "Made by `make docs` from `src/cognicraft/results.py`: the JSON Schema of what the commands print with `--json`",
-        "and of what Python returns.",
+        "Made by `make docs` from `src/cognicraft/results.py`: the JSON Schema of what the commands print with",
+        "`--json` and of what Python returns.",
         "",
     ]
     for command, record in (

@@ -728,7 +728,8 @@ def _timings(steps: Mapping[str, float], started: float) -> dict[str, float]:
 def _question_language(question: str, *, lexical: LexicalEncoder, among: Collection[str]) -> str:
     """The language of a question: by its function words, else by the detector; "" for unsure.
 
-    The function words settle most questions in a language of the documents in microseconds; the detector's model takes half a second to load.
+    The function words settle most questions in a language of the documents in microseconds; the detector's model
+    takes half a second to load.
     """
     by_words = lexical.language_by_function_words(question)
     if by_words in among:

@@ -74,7 +74,7 @@ def defines(
     match = _LIST_LIKE.match(sentence)
     if match and _is_name(match["name"], thing, lexical_terms):
         return 0.8
-    return 0.7 if named and opens else 0.0
+    return 0.5 if named and opens else 0.0
 
 
 def _is_name(text: str, thing: frozenset[str], lexical_terms: LexicalTerms) -> bool:

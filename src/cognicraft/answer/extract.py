@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cognicraft.answer.candidates import Candidate, candidates
-from cognicraft.answer.features import LexicalTerms, features
+from cognicraft.answer.features import QUESTION_MARKS, LexicalTerms, features
 from cognicraft.answer.rows import cells, chosen_cells, column_head, unit
 from cognicraft.answer.scoring import (
     CALIBRATIONS,
@@ -240,7 +240,9 @@ def _chosen(
 
 
 def _tells(candidate: Candidate, asked: frozenset[str], lexical_terms: LexicalTerms) -> bool:
-    """Whether a table row has a figure, or a word of the question elsewhere than in its column heads."""
+    """Whether it can be an answer: no question, nor a row without a figure that shares only its column heads."""
+    if candidate.text.endswith(QUESTION_MARKS):
+        return False
     if not candidate.is_row or _FIGURE.search(candidate.text):
         return True
     texts = [candidate.text[start:end] for start, end in cells(candidate.text)]

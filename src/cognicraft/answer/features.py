@@ -8,8 +8,10 @@ Method: one-bit late interaction between the question's tokens and the sentence'
     "ColBERT", SIGIR 2020; the cosine of two tokens from the Hamming distance of their signs: Charikar, STOC
     2002), each token of the question weighted by how rare its word is among the candidates; the same over the
     sentence and the one before it, so that "He died in 1905" profits from the name before; shares of the
-    question's words; whether the sentence holds what is asked for (`answer_type.py`), only leads on to it, or
-    is a table row whose label the question names.
+    question's words; whether the sentence holds what is asked for (`answer_type.py`), says what a thing is
+    (`definition.py`), only leads on to it, or is a table row whose label the question names; whether it
+    stands in the document (`document_fit.py`) and under the heading that the question names, and in how
+    many documents the same words stand.
 Cost: popcounts over the stored token codes, a few ms for ten passages; nothing is encoded here.
 What can go wrong: a candidate without token codes gets 0 for late interaction and is ranked by its words
 alone.
@@ -17,7 +19,7 @@ alone.
 
 from __future__ import annotations
 
-import math, os
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -59,7 +61,8 @@ NAMES = (
 late_interaction: mean over the question's words, weighted by rarity, of the best cosine in the sentence, in [-1, 1].
 late_interaction_with_sentence_before: the same over the sentence and the one before it in its passage.
 similarity: of the question's vector and the mean of the sentence's token codes, both of length 1; in [-1, 1].
-coverage: share of the question's words, weighted by rarity, that stand in the sentence; in [0, 1].
+coverage: share of the question's words, weighted by rarity, that stand in the sentence or the
+    name of its document; in [0, 1].
 coverage_in_context: the same with the sentence before, the headings and the title.
 passage: 1 / rank of the best passage that holds it; in (0, 1].
 holds_number, holds_date, holds_name: 1 where the question asks for one and the sentence holds one, else 0.
@@ -75,7 +78,7 @@ passage_late_interaction: mean over the question's tokens of the best cosine in 
 
 _LEADS_ON = (":", "\uff1a")
 _SECTION_NUMBER = re.compile(r"\s*(?:\d{1,3}(?:\.\d{1,3})*\.?|#{1,6})\s+")
-_ASKS = ("?", "\uff1f", "\u061f")
+QUESTION_MARKS = ("?", "\uff1f", "\u061f")
 _ELSEWHERE = re.compile(
     r"\(?(?:see|refer)(?:[_ -]also)?(?::| to\b| (?:also )?(?:item|note|part|section|chapter|page|table|figure|appendix|“|\"))"
     r"|for (?:a |an |more |further |additional )?(?:[\w-]+ )?(?:information|discussion|description|details?)\b.{0,200}?"
@@ -130,8 +133,8 @@ def features(
     seen: set[int] = set()
     for row, candidate in enumerate(candidates):
         first = candidate.places[0].passage
-        context = words[row] | heads[first] | (names[first] if os.environ.get("CR") in ("2","3") else frozenset()) | (words[before[row]] if before[row] >= 0 else frozenset())
-        of["coverage"][row] = _share(asked, words[row] | names[first] if os.environ.get("CR") in ("1","2") else words[row])
+        context = words[row] | heads[first] | (words[before[row]] if before[row] >= 0 else frozenset())
+        of["coverage"][row] = _share(asked, words[row] | names[first])
         of["coverage_in_context"][row] = _share(asked, context)
         of["passage"][row] = 1.0 / (1 + first)
         of["row_label"][row] = _row_label(candidate, named, lexical_terms)
@@ -156,7 +159,7 @@ def features(
 
 
 def _leads_on(candidate: Candidate) -> float:
-    if candidate.text.endswith(_ASKS):
+    if candidate.text.endswith(QUESTION_MARKS):
         return 2.0
     if candidate.text.endswith(_LEADS_ON) or _ELSEWHERE.match(candidate.text):
         return 1.0

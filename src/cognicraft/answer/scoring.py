@@ -32,10 +32,10 @@ SENTENCE_WEIGHTS = {
     "holds_name": 0.5,
     "leads_on": 2.5,
     "row_label": 5.0,
-    "document": 4.0,
+    "document": 6.0,
     "heading": 2.0,
     "defines": 9.0,
-    "repeated": 2.0,
+    "repeated": 3.0,
 }
 """Log-odds that a sentence answers rather than another candidate, per unit of the feature."""
 

@@ -5,9 +5,9 @@ free of white space at both ends, and together hold every non-white character, s
 word for word. Method: rules, our own. A stop ends a sentence when white space and something that can begin
 a sentence follow, and what stands before it is no abbreviation, initial, list number or German ordinal.
 Full-width and Indic stops need no white space. Line structure counts as well: a blank line, a bullet or
-numbered line, a row of a table (`a | b`), a line `key: value` after another and a line that stops far short of its neighbours all end what
-came before; other line ends are taken for soft wraps. Cost: linear, a few MB per CPU-second. What can go
-wrong: a capitalised word after an abbreviation that may end a sentence ("Apple Inc. Reports") is read as
+numbered line, a row of a table (`a | b`), a line `key: value` after another and a line that stops far short of its
+neighbours all end what came before; other line ends are taken for soft wraps. Cost: linear, a few MB per CPU-second.
+What can go wrong: a capitalised word after an abbreviation that may end a sentence ("Apple Inc. Reports") is read as
 one sentence; Thai and other scripts without stops are cut at lines only.
 """
 
