@@ -63,22 +63,24 @@ def main() -> int:
     if not DATA.is_dir():
         print(f"The filings are not at {DATA}: nothing measured.", file=sys.stderr)
         return 2
-    with tempfile.TemporaryDirectory() as temporary:
-        with Workspace("filings", home=arguments.home or temporary) as workspace:
-            started, cpu = time.perf_counter(), time.process_time()
-            report = workspace.ingest(DATA / "docs")
-            ingest_s = time.perf_counter() - started
-            ingest_cpu_s = time.process_time() - cpu
-            pages = sum(info.pages for info in workspace.documents())
-            result = ask_all(workspace, show=arguments.show)
-            result.update(
-                files=report.files,
-                failed=len(report.failed),
-                pages=pages,
-                chunks=workspace.info().chunks,
-                ingest_s=round(ingest_s, 1),
-                ingest_cpu_s_without_readers=round(ingest_cpu_s, 1),
-            )
+    with (
+        tempfile.TemporaryDirectory() as temporary,
+        Workspace("filings", home=arguments.home or temporary) as workspace,
+    ):
+        started, cpu = time.perf_counter(), time.process_time()
+        report = workspace.ingest(DATA / "docs")
+        ingest_s = time.perf_counter() - started
+        ingest_cpu_s = time.process_time() - cpu
+        pages = sum(info.pages for info in workspace.documents())
+        result = ask_all(workspace, show=arguments.show)
+        result.update(
+            files=report.files,
+            failed=len(report.failed),
+            pages=pages,
+            chunks=workspace.info().chunks,
+            ingest_s=round(ingest_s, 1),
+            ingest_cpu_s_without_readers=round(ingest_cpu_s, 1),
+        )
     arguments.json.parent.mkdir(parents=True, exist_ok=True)
     arguments.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     print(json.dumps({key: value for key, value in result.items() if key != "per_question"}, indent=2))

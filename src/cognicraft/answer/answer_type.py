@@ -15,9 +15,9 @@ Kind = Literal["number", "date", "name"]
 _ASKS_NUMBER = re.compile(
     r"\bhow (?:many|much|old|long|far|tall|high|large|big|deep|fast|often|wide|heavy)\b"
     r"|\b(?:what|which)(?: [\w’'.&-]+){0,5} (?:percent|percentage|number|amount|proportion|fraction|rate"
-    r"|population|age|price|costs?|sales|revenues?|income|total|margin|profits?|loss|earnings|expenses?|expenditures?"
-    r"|spending|cash flow|net cash|budget|salary|fees?|turnover|balance|dividends?|score|speed|size|weight|height|length"
-    r"|distance|temperature)\b"
+    r"|population|age|price|costs?|sales|revenues?|income|total|margin|profits?|loss|earnings|expenses?"
+    r"|expenditures?|spending|cash flow|net cash|budget|salary|fees?|turnover|balance|dividends?|score|speed|size"
+    r"|weight|height|length|distance|temperature)\b"
     r"|\bwie ?viele?n?\b|\bcuánt[oa]s?\b|\bcombien\b|\bquant[oiae]\b|\bhoeveel\b",
     re.IGNORECASE,
 )

@@ -2,10 +2,11 @@
 
 Takes: the texts of the passages, their positions in the documents and their headings.
 Returns: `Candidate`s in the order of the passages and of the text. Each is a sentence or a table row, word
-for word. Method: `ingest.sentences` cuts; list marks are left off the front; a sentence that ends in a colon
-    takes along what it introduces (a sentence, the lines of a block, the items of a list) up to a bounded
-    length; headings, lines of a table of contents, ornaments and bare labels are no sentences; equal texts become one candidate with several places; of two overlapping spans of
-    one document (chunks may overlap) the longer stays.
+    for word. Method: `ingest.sentences` cuts; list marks are left off the front; a sentence that ends in a
+    colon takes along what it introduces (a sentence, the lines of a block, the items of a list) up to a
+    bounded length; headings, lines of a table of contents, ornaments and bare labels are no sentences; equal
+    texts become one candidate with several places; of two overlapping spans of one document (chunks may
+    overlap) the longer stays.
 Cost: linear in the text.
 What can go wrong: a passage cut in the middle of a sentence gives half a sentence; it is kept, because
     nothing more is there to quote.
@@ -119,6 +120,9 @@ def _introduced(text: str, cut: Sequence[tuple[int, int]], order: int) -> tuple[
     start, end = cut[order]
     if not text[start:end].endswith(_COLON) or CELL in text[start:end]:
         return end, False
+    if any(CELL in text[first:last] for first, last in cut[order + 1 : order + 1 + _INTRODUCED_LINES]):
+        # What it introduces is a table, whose head may stand between them.
+        return end, False
     is_list = False
     for count, (first, last) in enumerate(cut[order + 1 :]):
         line = text[first:last]
@@ -126,7 +130,7 @@ def _introduced(text: str, cut: Sequence[tuple[int, int]], order: int) -> tuple[
         if count == 0:
             is_list = item
         done = count >= _INTRODUCED_ITEMS or not item if is_list else count >= _INTRODUCED_LINES or item
-        if done or CELL in line or _HEADING_MARK.match(line) or last - start > _INTRODUCED_CHARACTERS:
+        if done or _HEADING_MARK.match(line) or last - start > _INTRODUCED_CHARACTERS:
             break
         gap = text[end:first]
         if count and not is_list and (gap.count("\n") != 1 or line.endswith(_COLON)):

@@ -60,8 +60,8 @@ def defines(
 ) -> float:
     """From 0 to 1: how plainly the sentence says what the thing is.
 
-    thing: its terms, none of which is 0. names: title and last heading of its passage; opens: whether the sentence is the first
-    under them.
+    thing: its terms; without any the number is 0. names: title and last heading of the passage; opens: whether
+    the sentence is the first under them.
     """
     if not thing:
         return 0.0

@@ -80,7 +80,8 @@ _LEADS_ON = (":", "\uff1a")
 _SECTION_NUMBER = re.compile(r"\s*(?:\d{1,3}(?:\.\d{1,3})*\.?|#{1,6})\s+")
 QUESTION_MARKS = ("?", "\uff1f", "\u061f")
 _ELSEWHERE = re.compile(
-    r"\(?(?:see|refer)(?:[_ -]also)?(?::| to\b| (?:also )?(?:item|note|part|section|chapter|page|table|figure|appendix|“|\"))"
+    r"\(?(?:see|refer)(?:[_ -]also)?"
+    r"(?::| to\b| (?:also )?(?:item|note|part|section|chapter|page|table|figure|appendix|“|\"))"
     r"|for (?:a |an |more |further |additional )?(?:[\w-]+ )?(?:information|discussion|description|details?)\b.{0,200}?"
     r"\b(?:see|refer to)\b",
     re.IGNORECASE,

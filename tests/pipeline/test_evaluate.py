@@ -1,0 +1,89 @@
+"""`cognicraft evaluate retrieval` on a folder small enough to check by eye."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cognicraft import Workspace
+from cognicraft.errors import Cancelled, UsageError
+from cognicraft.evaluate.harness import evaluate_retrieval
+
+CORPUS = {
+    "lake": "Lake Constance is fed by the Rhine.",
+    "bread": "Rye bread is baked with sourdough.",
+    "moon": "The moon circles the earth once a month.",
+}
+QUESTIONS = {
+    "q1": ("Which river feeds Lake Constance?", "lake"),
+    "q2": ("What is rye bread baked with?", "bread"),
+    "q3": ("How long does the moon take around the earth?", "lake"),  # judged wrongly on purpose
+}
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Path:
+    folder = tmp_path / "tiny"
+    (folder / "qrels").mkdir(parents=True)
+    rows = [json.dumps({"_id": key, "title": "", "text": text}) for key, text in CORPUS.items()]
+    (folder / "corpus.jsonl").write_text("\n".join(rows) + "\n")
+    rows = [json.dumps({"_id": key, "text": text}) for key, (text, _) in QUESTIONS.items()]
+    (folder / "queries.jsonl").write_text("\n".join(rows) + "\n")
+    lines = [f"{key}\t{document}\t1" for key, (_, document) in QUESTIONS.items()]
+    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n" + "\n".join(lines) + "\n")
+    return folder
+
+
+def test_the_figures_are_those_that_can_be_worked_by_hand(dataset: Path, home: Path) -> None:
+    measured = evaluate_retrieval(dataset)
+    assert (measured.documents, measured.queries, measured.split) == (3, 3, "test")
+    assert measured.per_query["q1"] == measured.per_query["q2"] == 1.0
+    assert measured.per_query["q3"] < 1.0, "the document that answers stands before the one that is judged"
+    assert measured.metrics["success@1"] == pytest.approx(2 / 3)
+    assert measured.metrics["recall@100"] == 1.0
+    assert set(measured.arms) == {"dense", "lexical"}
+    assert not home.exists(), "nothing is left behind"
+
+
+def test_a_kept_workspace_is_used_again(dataset: Path, home: Path) -> None:
+    first = evaluate_retrieval(dataset, keep=True)
+    with Workspace("eval-tiny") as workspace:
+        assert len(workspace.documents()) == 3
+    again = evaluate_retrieval(dataset, keep=True, arms=["lexical"], rerank="none", queries=2)
+    assert again.queries == 2
+    assert set(again.arms) == {"lexical"}
+    assert again.arms["lexical"]["mrr@10"] == 1.0, "the first two questions share their words with the right document"
+
+
+def test_the_command_writes_the_promised_record(dataset: Path, home: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    done = subprocess.run(
+        [sys.executable, "-m", "cognicraft", "evaluate", "retrieval", str(dataset), "--json", str(out)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "ndcg@10" in done.stdout
+    record = json.loads(out.read_text())
+    assert {"dataset", "documents", "queries", "config", "metrics", "arms", "per_query"} <= set(record)
+    assert set(record["metrics"]) == {
+        "ndcg@10", "recall@5", "recall@10", "recall@20", "recall@100",
+        "mrr@10", "map", "success@1", "success@5", "success@10",
+    }  # fmt: skip
+    assert record["dataset"] == "tiny"
+
+
+def test_a_split_that_is_not_there_names_those_that_are(dataset: Path, home: Path) -> None:
+    with pytest.raises(UsageError, match="train") as caught:
+        evaluate_retrieval(dataset, split="train")
+    assert "test" in str(caught.value)
+
+
+def test_stopping_says_how_far_it_came(dataset: Path, home: Path) -> None:
+    asked = iter([False] * 4 + [True] * 100)
+    with pytest.raises(Cancelled, match="of 3 questions"):
+        evaluate_retrieval(dataset, cancelled=lambda: next(asked))
