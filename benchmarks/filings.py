@@ -78,9 +78,12 @@ def main() -> int:
             failed=len(report.failed),
             pages=pages,
             chunks=workspace.info().chunks,
-            ingest_s=round(ingest_s, 1),
-            ingest_cpu_s_without_readers=round(ingest_cpu_s, 1),
         )
+        if report.added == report.files:
+            result.update(
+                ingest_s=round(ingest_s, 1),
+                ingest_cpu_s_without_readers=round(ingest_cpu_s, 1),
+            )
     arguments.json.parent.mkdir(parents=True, exist_ok=True)
     arguments.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     print(json.dumps({key: value for key, value in result.items() if key != "per_question"}, indent=2))

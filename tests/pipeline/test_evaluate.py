@@ -50,7 +50,7 @@ def test_the_figures_are_those_that_can_be_worked_by_hand(dataset: Path, home: P
 
 
 def test_a_kept_workspace_is_used_again(dataset: Path, home: Path) -> None:
-    first = evaluate_retrieval(dataset, keep=True)
+    evaluate_retrieval(dataset, keep=True)
     with Workspace("eval-tiny") as workspace:
         assert len(workspace.documents()) == 3
     again = evaluate_retrieval(dataset, keep=True, arms=["lexical"], rerank="none", queries=2)

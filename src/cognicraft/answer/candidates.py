@@ -104,7 +104,7 @@ def _says_something(text: str, headings: set[str]) -> bool:
     if _HEADING_MARK.match(text) or not _WORD.search(text):
         return False
     plain = " ".join(text.split())
-    if plain.casefold() in headings:
+    if plain.casefold() in headings or plain.isdecimal():  # a heading, a page number
         return False
     if plain.endswith(_STOPS) or CELL in text or ":" in text or len(plain) > _HEADING_CHARACTERS:
         return True
@@ -130,6 +130,8 @@ def _introduced(text: str, cut: Sequence[tuple[int, int]], order: int) -> tuple[
         if count == 0:
             is_list = item
         done = count >= _INTRODUCED_ITEMS or not item if is_list else count >= _INTRODUCED_LINES or item
+        # One word is a cell of a table's head rather than anything introduced.
+        done = done or len(_WORD.findall(line)) < 2
         if done or _HEADING_MARK.match(line) or last - start > _INTRODUCED_CHARACTERS:
             break
         gap = text[end:first]

@@ -4,7 +4,7 @@ Takes: a question and the passages found. Returns: a number from 0 to 1 for each
 Method: the words of the question that stand in the names of some of the documents but not of all tell the documents
     apart; each counts by how rare it is among them. "First quarter" is read as "Q1". A question for the
     latest report prefers, of the documents whose names fit best otherwise, those whose name bears the newest
-    period.
+    period. Where no such word is a number or a period, the whole counts a third.
 Cost: linear in the names of the documents.
 What can go wrong: a file named after a common word of the question; the number then leans towards it, by
     little where it is the only such word.
@@ -32,6 +32,7 @@ _LATEST = re.compile(
     r"\b(?:latest|most recent|newest|current|neueste[nrms]?|letzte[nrms]?|aktuelle[nrms]?|dernière?s?|último|última)\b",
     re.IGNORECASE,
 )
+_WITHOUT_EDITION = 1 / 3
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _PART = re.compile(r"\bQ([1-4])\b")
 _DATE = re.compile(r"(?<!\d)((?:19|20)\d\d)[-_. ]?(0[1-9]|1[0-2])(?:[-_. ]?(0[1-9]|[12]\d|3[01]))?(?!\d)")
@@ -48,18 +49,20 @@ def document_fit(question: str, stored: Sequence[StoredChunk], *, lexical_terms:
         document: math.fsum(rarity[term] for term in telling if term in terms) for document, terms in held.items()
     }
     total, words = math.fsum(rarity.values()), len(telling)
+    edition = any(character.isdigit() for term in telling for character in term)
     if _LATEST.search(question):
         best = max(scores.values(), default=0.0)
         periods = {document: _period(name) for document, name in names.items() if scores[document] == best}
         newest = max(periods.values(), default=())
         if newest and any(period != newest for period in periods.values()):
-            total, words = total + 1.0, words + 1
+            total, words, edition = total + 1.0, words + 1, True
             for document, period in periods.items():
                 scores[document] += float(period == newest)
     if not total:
         return [0.0] * len(stored)
-    # One word may be chance; the name of a company with year and quarter is none.
-    trust = words / (words + 1)
+    # One word may be chance; the name of a company with year and quarter is none. Without a number the words may
+    # name one of several things asked about ("Which is older, A or B?"), and the answer may stand elsewhere.
+    trust = words / (words + 1) * (1.0 if edition else _WITHOUT_EDITION)
     return [trust * scores[one.document_id] / total for one in stored]
 
 

@@ -19,6 +19,7 @@ app = typer.Typer(
     name="cognicraft",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",  # paragraphs of the docstrings flow to the width of the terminal
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Ask your own documents. Every sentence of an answer carries its source, or the answer says that the "
     "documents do not tell.",
