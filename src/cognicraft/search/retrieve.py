@@ -183,7 +183,8 @@ def rank(
     lists: dict[str, Ranking] = dict(found.rankings)
     own = _shared_weights(found, weights or {})
     with _timed(timings, "fuse"):
-        fused = fusion(lists, weights=own)
+        # One list needs no fusion: its own scores say more than what they become.
+        fused = next(iter(lists.values())) if len(lists) == 1 else fusion(lists, weights=own)
     reranked = 0
     if rerank is not None and engine is not None and fused and found.encodings:
         with _timed(timings, "rerank"):
