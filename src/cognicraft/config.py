@@ -93,6 +93,8 @@ class SearchSettings(Section):
     """Hits taken from each arm, in chunks."""
     rerank: RerankMode = "late-interaction"
     """What looks at the fused hits again."""
+    rerank_depth: Annotated[int, Field(ge=1, le=10_000)] = 100
+    """How many of the fused hits are reranked, in chunks."""
     rerank_budget_ms: Annotated[float, Field(gt=0)] = 250.0
     """Time for reranking, in milliseconds: the depth adapts, and the result says what was reranked."""
     limit: Annotated[int, Field(ge=1, le=1000)] = 10

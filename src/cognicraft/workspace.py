@@ -409,8 +409,7 @@ class Workspace:
             if manifest is not None:
                 engine, encoders = manifest.engine, list(manifest.encoder_names)
                 with Workspace(folder.name, home=self.settings.home, settings={"lock_wait_s": 0}) as workspace:
-                    info = workspace.info()
-                    documents, chunks = info.documents, info.chunks
+                    documents, chunks = len(workspace.documents(failed=False)), workspace.info().chunks
         except CogniCraftError as error:
             note = error.message
         return WorkspaceInfo(
@@ -621,7 +620,7 @@ class Workspace:
         )
         rerank = None
         if settings.rerank == "late-interaction" and self.manifest.late_interaction:
-            rerank = LateInteraction(budget_ms=settings.rerank_budget_ms)
+            rerank = LateInteraction(budget_ms=settings.rerank_budget_ms, depth=settings.rerank_depth)
         retrieved = rank(
             found,
             engine=engine,

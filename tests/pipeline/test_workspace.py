@@ -337,3 +337,11 @@ def test_a_workspace_without_its_engine_files_is_refused_not_taken_for_empty(
     (workspace.path / "engine.json").unlink()
     with pytest.raises(WorkspaceFormat, match="no engine files"):
         Workspace("alps").search("föhn")
+
+
+def test_the_list_of_workspaces_counts_what_is_searchable(workspace: Workspace, folder: Path) -> None:
+    (folder / "empty.txt").write_bytes(b"")
+    workspace.ingest(folder)
+    workspace.close()
+    (listed,) = workspace.list_workspaces()
+    assert (listed.documents, listed.chunks) == (5, 5)

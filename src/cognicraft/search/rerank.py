@@ -80,18 +80,26 @@ class Reranked:
 
 
 class LateInteraction:
-    """MaxSim over candidates in their order until the time is spent.
+    """MaxSim over the first `depth` candidates in their order, until the time is spent.
 
-    budget_ms: the time that fetching codes and scoring may take. The first batch is always done; after it the rate that
-    was measured decides how many fit.
+    depth: the rest count as the least of those that were scored (in fusion). budget_ms: the time that fetching codes
+    and scoring may take. The first batch is always done; after it the measured rate decides how many fit.
     """
 
     def __init__(
-        self, *, budget_ms: float = 250.0, first_batch: int = 32, clock: Callable[[], float] = time.perf_counter
+        self,
+        *,
+        budget_ms: float = 250.0,
+        depth: int = 100,
+        first_batch: int = 32,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        if not budget_ms > 0 or first_batch < 1:
-            raise ValueError(f"budget_ms and first_batch must be above 0, not {budget_ms} and {first_batch}")
+        if not budget_ms > 0 or first_batch < 1 or depth < 1:
+            raise ValueError(
+                f"budget_ms, depth and first_batch must be above 0, not {budget_ms}, {depth} and {first_batch}"
+            )
         self.budget_ms = budget_ms
+        self.depth = depth
         self._first_batch = first_batch
         self._clock = clock
 
@@ -100,6 +108,7 @@ class LateInteraction:
     ) -> Reranked:
         """Score the candidates, best candidates first in `candidates`."""
         started = self._clock()
+        candidates = candidates[: self.depth]
         scores: dict[str, float] = {}
         done = without = 0
         batch = self._first_batch

@@ -81,7 +81,7 @@ class Clock:
 
 def test_the_budget_bounds_the_depth_and_the_rest_is_counted() -> None:
     clock = Clock()
-    rerank = LateInteraction(budget_ms=50, first_batch=10, clock=clock)
+    rerank = LateInteraction(budget_ms=50, depth=200, first_batch=10, clock=clock)
     result = rerank([str(n) for n in range(200)], query_codes=codes(tokens=3, seed=500), codes_of=clock.fetch)
     assert len(result.ranking) == 50
     assert result.out_of_time == 150
@@ -119,3 +119,18 @@ def test_candidates_without_codes_are_counted() -> None:
 def test_a_budget_that_allows_nothing_is_refused(arguments: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="above 0"):
         LateInteraction(**arguments)  # type: ignore[arg-type]
+
+
+def test_only_the_first_candidates_up_to_the_depth_are_scored() -> None:
+    fetched: list[str] = []
+
+    def codes_of(ids: Sequence[str]) -> list[ByteArray | None]:
+        fetched.extend(ids)
+        return [codes(tokens=3) for _ in ids]
+
+    names = [f"{number:02}" for number in range(20)]
+    result = LateInteraction(depth=7)(names, query_codes=codes(tokens=2), codes_of=codes_of)
+    assert fetched == names[:7]
+    assert {hit.chunk_id for hit in result.ranking} == set(names[:7])
+    assert result.asked == 7
+    assert result.out_of_time == 0
