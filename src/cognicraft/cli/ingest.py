@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import time
@@ -70,7 +69,10 @@ def ingest(
 
     names = list(targets or [])
     if "-" in names or (not names and not sys.stdin.isatty()):
-        names = [name for name in names if name != "-"] + _listed(sys.stdin.buffer.read())
+        from cognicraft.ingest.discover import listed_paths
+
+        names = [name for name in names if name != "-"]
+        names += [path for path in listed_paths(sys.stdin.buffer) if path.strip()]
     if not names:
         raise UsageError(
             "Nothing to ingest was named.",
@@ -104,12 +106,6 @@ def ingest(
         _print_report(report)
     if report.failed:
         raise typer.Exit(4)
-
-
-def _listed(data: bytes) -> list[str]:
-    """Paths one a line, or separated by zero bytes (`find -print0`); bytes, since a name need not be UTF-8."""
-    separator = b"\x00" if b"\x00" in data else b"\n"
-    return [os.fsdecode(name.removesuffix(b"\r")) for name in data.split(separator) if name.strip()]
 
 
 @contextmanager

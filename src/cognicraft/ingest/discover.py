@@ -55,11 +55,12 @@ def discover(targets: Sequence[str], *, stdin_list: bool = False, stdin: BinaryI
     for target in targets:
         yield from walk.target(target)
     if stdin_list:
-        for target in _listed(stdin or sys.stdin.buffer):
+        for target in listed_paths(stdin or sys.stdin.buffer):
             yield from walk.target(target)
 
 
-def _listed(stream: BinaryIO) -> Iterator[str]:
+def listed_paths(stream: BinaryIO) -> Iterator[str]:
+    """Paths one a line, or separated by zero bytes; read as bytes, since a name need not be UTF-8."""
     data = stream.read()
     separator = b"\x00" if b"\x00" in data else b"\n"
     for name in data.split(separator):
