@@ -11,14 +11,12 @@ the files of its engine (everything else). It is made by the first `ingest`.
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import os
 import shutil
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -164,19 +162,18 @@ class Workspace:
         between steps. A file that cannot be read is in `report.failed`, not an error.
         Raises: UsageError, Cancelled, WorkspaceLocked, EmbedderMismatch, EngineError.
         """
-        from cognicraft.ingest.discover import discover
+        from cognicraft.ingest.discover import count_skipped, discover
 
         found: list[FileToRead] = []
         failures: list[tuple[FileToRead, ReadError]] = []
-        skipped: Counter[str] = Counter()
         names = [os.fspath(target) for target in targets]
-        for item in discover(names):
+        items = list(discover(names))
+        skipped = count_skipped(items)
+        for item in items:
             file = FileToRead(source=item.source, path=item.path, size=item.size, mtime_ns=item.mtime_ns)
             if item.error is not None:
                 failures.append((file, item.error))
-            elif item.skipped:
-                skipped[item.skipped] += 1
-            else:
+            elif not item.skipped:
                 found.append(file)
         if not found and not any(os.path.lexists(file.path) for file, _ in failures) and not self.exists():
             return nothing_found(self.name, failures, skipped)  # a path mistyped makes no workspace
@@ -186,7 +183,7 @@ class Workspace:
             found,
             failures,
             read=self._read,
-            skipped=dict(skipped),
+            skipped=skipped,
             roots=[_root(name) for name in names],
             prune=prune,
             retry_failed=retry_failed,
@@ -401,7 +398,9 @@ class Workspace:
         self._manifest = None
 
     def _workspace_info(self, folder: Path) -> WorkspaceInfo:
-        size = _disk_bytes(folder)
+        from cognicraft.engines.disk import disk_bytes
+
+        size = disk_bytes(folder)
         engine, encoders, note = "?", [], ""
         documents = chunks = None
         try:
@@ -745,13 +744,3 @@ def _root(target: str) -> str:
     path = Path(target).expanduser().absolute()
     source = source_of(os.path.abspath(path))  # noqa: PTH100  (resolves "..", keeps links as discovery does)
     return f"{source.rstrip('/')}/" if path.is_dir() else source
-
-
-def _disk_bytes(folder: Path) -> int:
-    """What the files take on the disk: the engine's are larger than what is in them."""
-    total = 0
-    for file in folder.rglob("*"):
-        with contextlib.suppress(FileNotFoundError):  # another process works in it
-            status = file.stat()
-            total += getattr(status, "st_blocks", 0) * 512 or status.st_size
-    return total

@@ -31,6 +31,7 @@ from typing import Any, TypeVar
 
 from cognicraft.engines.checks import checked, is_id, query_terms, query_vector
 from cognicraft.engines.codes import CodeFiles, Place
+from cognicraft.engines.disk import disk_bytes, require_room
 from cognicraft.engines.edge_graph import build_graph
 from cognicraft.engines.edge_store import EdgeStore, write_groups
 from cognicraft.engines.lock import WorkspaceLock
@@ -98,6 +99,7 @@ class EdgeEngine:
         library = _import_library()
         with _engine_errors(f"The folder {path} could not be made"):
             path.mkdir(parents=True, exist_ok=True)
+        require_room(path)
         lock = WorkspaceLock(path / "lock")
         try:
             if (path / ENGINE_FILE).exists():
@@ -168,6 +170,7 @@ class EdgeEngine:
         with self._writers, _engine_errors("The engine failed to write"):
             self._require_open()
             for group in write_groups(fresh):
+                require_room(self._path)
                 write = self._store.prepare(group)
                 self._change(self._store.commit, write)
                 self._tail += len(write.chunks)
@@ -210,6 +213,7 @@ class EdgeEngine:
         old = self._store.shard
         try:
             with _engine_errors("The index could not be built"):
+                require_room(self._path, more_bytes=disk_bytes(self._path / self._stamp["shard"]))
                 old.flush()
                 build_graph(self._path / self._stamp["shard"], copy=self._path / name, dense=self._dense)
                 new = self._library.Shard.load(self._path / name, dense=self._dense)
@@ -310,7 +314,7 @@ class EdgeEngine:
                 format_version=FORMAT_VERSION,
                 documents=self._store.statistics.documents,
                 chunks=self._store.statistics.chunks,
-                disk_bytes=_disk_bytes(self._path),
+                disk_bytes=disk_bytes(self._path),
                 dense_arms=tuple(self._dense),
                 detail=detail,
             )
@@ -441,14 +445,3 @@ def _stored(chunk_id: str, chunk: str, record: DocumentRecord) -> StoredChunk:
 def _known(ids: Iterable[str]) -> list[str]:
     """The ids that can be in a shard at all."""
     return [one for one in ids if is_id(one)]
-
-
-def _disk_bytes(path: Path) -> int:
-    """Bytes that the files take on the disk; sparse ones take less than their length."""
-    total = 0
-    for folder, _, names in os.walk(path):
-        for name in names:
-            with contextlib.suppress(OSError):
-                status = Path(folder, name).stat()
-                total += getattr(status, "st_blocks", 0) * 512 or status.st_size
-    return total

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cognicraft.engines import edge_store
+from cognicraft.engines import disk, edge_store
 from cognicraft.engines.edge import FORMAT_VERSION, EdgeEngine
 from cognicraft.engines.memory import MemoryEngine
 from cognicraft.errors import EngineError, MissingExtra, WorkspaceFormat, WorkspaceLocked
@@ -248,3 +248,20 @@ def test_an_engine_without_dense_arms_searches_words(path: Path) -> None:
         engine.search_dense("first", np.ones(16, np.float32), limit=1)
     engine.close()
     EdgeEngine.open(path).close()
+
+
+def test_a_disk_that_is_nearly_full_is_refused_before_a_write_and_loses_nothing(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = make(path)
+    engine.replace([sample_document("a", ["one text"])])
+    with monkeypatch.context() as full:
+        full.setattr(disk, "MIN_FREE_BYTES", shutil.disk_usage(path).total + 1)
+        with pytest.raises(EngineError, match="nearly full") as caught:
+            engine.replace([sample_document("b", ["another text"])])
+        assert "kept" in caught.value.remedy
+    assert engine.document(document_id("a")) is not None
+    assert engine.document(document_id("b")) is None
+    engine.replace([sample_document("b", ["another text"])])
+    assert engine.info().documents == 2
+    engine.close()
