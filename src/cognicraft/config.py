@@ -30,9 +30,9 @@ ENVIRONMENT_PREFIX = "COGNICRAFT_"
 OTHER_VARIABLES = frozenset({"COGNICRAFT_CONFIG", "COGNICRAFT_CACHE", "COGNICRAFT_REQUIRE", "COGNICRAFT_HTTP_TOKEN"})
 OTHER_PREFIXES = ("COGNICRAFT_TEST_",)
 
-ContextMode = Literal["none", "outline"]
+ContextMode = Literal["none", "outline", "llm"]
 FusionMode = Literal["zscore", "minmax", "rrf", "dbsf"]
-RerankMode = Literal["none", "late-interaction"]
+RerankMode = Literal["none", "late-interaction", "cross-encoder", "llm", "llm-listwise", "remote"]
 
 
 class Section(BaseModel):
@@ -43,7 +43,8 @@ class IngestSettings(Section):
     """How documents are read, cut and encoded. Fixed for a workspace when it is made, down to `late_interaction`."""
 
     encoders: Annotated[tuple[str, ...], Field(min_length=1)] = ("minilm",)
-    """Dense encoders, each an arm of its own: `minilm` (English, shipped), `multilingual-e5` (100 languages)."""
+    """Dense encoders, each an arm of its own: `minilm` (English, shipped), `multilingual-e5` (100 languages), or
+    `openai:text-embedding-3-large@1024`, `ollama:nomic-embed-text`, `google:…`, `cohere:…`, `hub:NAME`, `onnx:FOLDER`."""
     splitter: Literal["structure", "recursive"] = "structure"
     """How documents are cut: along their structure, or by characters as many systems do."""
     chunk_tokens: Annotated[int, Field(ge=16, le=512)] = 160
@@ -57,7 +58,8 @@ class IngestSettings(Section):
     separators: tuple[str, ...] = ("\n\n", "\n", ". ", " ", "")
     """What the recursive splitter cuts at, the first first."""
     context_dense: ContextMode = "outline"
-    """What stands before a chunk when the dense encoders see it: nothing, or title, file name and headings."""
+    """What stands before a chunk when the dense encoders see it: nothing, title, file name and headings (`outline`), or
+    these with a few sentences by a language model that place the chunk in its document (`llm`)."""
     context_lexical: ContextMode = "outline"
     """The same for the lexical arm."""
     late_interaction: bool = True
@@ -92,7 +94,25 @@ class SearchSettings(Section):
     depth: Annotated[int, Field(ge=1, le=10_000)] = 100
     """Hits taken from each arm, in chunks."""
     rerank: RerankMode = "late-interaction"
-    """What looks at the fused hits again."""
+    """What looks at the fused hits again. All but `none` begin with late interaction, which costs no further model."""
+    rerank_model: str = ""
+    """Model of the `cross-encoder` (a hub name or an ONNX folder) or of `remote`; empty: ms-marco-MiniLM-L-6-v2."""
+    rerank_url: str = ""
+    """Address of a `remote` reranker (Cohere, Jina and TEI shapes)."""
+    rerank_candidates: Annotated[int, Field(ge=1, le=1000)] = 20
+    """Hits that a cross-encoder, a language model or a remote reranker reads."""
+    rerank_share: Annotated[float, Field(ge=0, le=1)] = 0.7
+    """Share of a language model's judgement in the new score; the rest is the score that the hit had."""
+    route: bool = True
+    """Whether documents that the question names (by file, title, period) are preferred."""
+    plan: bool = False
+    """Whether a language model plans the search: intent, strategy, variations, parts of the question."""
+    hyde: bool = False
+    """Whether a language model writes a passage such as might answer, and it is searched with too."""
+    variations: Annotated[int, Field(ge=0, le=12)] = 5
+    """Other wordings of the question that a plan asks for."""
+    plan_timeout_s: Annotated[float, Field(gt=0)] = 15.0
+    """Longest wait for a plan, in seconds; after it the search goes on without."""
     rerank_depth: Annotated[int, Field(ge=1, le=10_000)] = 100
     """How many of the fused hits are reranked, in chunks."""
     rerank_budget_ms: Annotated[float, Field(gt=0)] = 250.0
@@ -104,12 +124,68 @@ class SearchSettings(Section):
 class AnswerSettings(Section):
     """How an answer is made from the hits."""
 
+    limit: Annotated[int, Field(ge=1, le=1000)] = 50
+    """Hits that are fused and reranked for an answer by a model."""
+    top_k: Annotated[int, Field(ge=1, le=200)] = 20
+    """Hits that a model is given as evidence, best first, as far as `max_tokens` goes."""
+    max_tokens: Annotated[int, Field(ge=200, le=1_000_000)] = 16_000
+    """Tokens of evidence that a model is given, or of a whole document."""
+    prompt: str = "assistant"
+    """Prompt template: `assistant`, `translation`, `scientific`, `legal`, or the path of a file of your own."""
+    persona: str = ""
+    """Who the model answers as, one sentence put into the template."""
+    style: str = ""
+    """How it answers ("in one sentence", "as a list"), put into the template."""
+    language: str = ""
+    """Language of the answer; empty: that of the question."""
     passages: Annotated[int, Field(ge=1, le=100)] = 10
-    """Hits that may be quoted."""
+    """Hits that may be quoted where no model answers."""
     max_sentences: Annotated[int, Field(ge=1, le=20)] = 3
-    """Sentences quoted at most."""
+    """Sentences quoted at most where no model answers."""
     threshold: Annotated[float, Field(ge=0, le=1)] | None = None
     """Confidence below which the answer is that the documents do not tell; unset: the measured default."""
+
+
+class ModelSettings(Section):
+    """Language models. `provider:model`; keys come from the providers' own variables (OPENAI_API_KEY, ...)."""
+
+    answer: str = "auto"
+    """Model that writes answers: `provider:model`, `provider:small` (or medium, large, flagship), `local:FILE.gguf`,
+    `none`; `auto`: a running Ollama, else none."""
+    small: str = ""
+    """Model for planning, rewriting, reranking, contexts and checks; empty: the small one of the answer's provider."""
+    plan: str = ""
+    """Model that plans the search, where it is not the small one."""
+    rewrite: str = ""
+    """Model that rewrites follow-up questions, where it is not the small one."""
+    rerank: str = ""
+    """Model that judges passages, where it is not the small one."""
+    context: str = ""
+    """Model that places chunks in their document, where it is not the small one."""
+    base_url: str = ""
+    """Address of the provider, where it is not its usual one; needed by `compatible:MODEL` (any OpenAI-compatible)."""
+    api_key: SecretStr | None = None
+    """Key of `compatible:MODEL`; the other providers have their own variables."""
+    temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
+    """Randomness of replies; 0 gives the likeliest."""
+    timeout_s: Annotated[float, Field(gt=0)] = 120.0
+    """Longest wait for one reply, in seconds."""
+    retries: Annotated[int, Field(ge=0, le=10)] = 3
+    """Further tries after too many requests, a failure at the provider or a broken connection."""
+    concurrency: Annotated[int, Field(ge=1, le=64)] = 4
+    """Calls that run side by side."""
+    max_output_tokens: Annotated[int, Field(ge=16)] = 1024
+    """Tokens of one reply."""
+    context_tokens: Annotated[int, Field(ge=512)] | None = None
+    """Tokens that the model reads; unset: from the catalog."""
+    cache: bool = True
+    """Keep replies on disk and use them again for the same call."""
+    budget_usd: Annotated[float, Field(ge=0)] | None = None
+    """Most that one command or one question may cost, in US dollars; a model of unknown price is refused then."""
+    budget_tokens: Annotated[int, Field(ge=0)] | None = None
+    """Most tokens, in and out, that one command or one question may take."""
+    catalog: str = ""
+    """TOML file that adds to or changes the catalog of providers and models."""
 
 
 class Settings(Section):
@@ -126,6 +202,7 @@ class Settings(Section):
     ingest: IngestSettings = IngestSettings()
     search: SearchSettings = SearchSettings()
     answer: AnswerSettings = AnswerSettings()
+    model: ModelSettings = ModelSettings()
 
     @property
     def home_folder(self) -> Path:

@@ -16,6 +16,16 @@
     ├── MissingExtra                      7   501   an optional part is not installed
     ├── ModelFileError                    7   500   a model file is absent, damaged or of another version
     ├── EngineError                       8   502   the engine failed or cannot be reached
+    ├── ModelError                        9   502   a language model, encoder or reranker that runs elsewhere failed
+    │   ├── ModelUnavailable              9   503   not reached, or broken off, also after retries
+    │   │   ├── ModelRateLimited          9   503   too many requests, also after retries
+    │   │   └── ModelTimeout              9   504   no reply in time
+    │   ├── ModelReplyInvalid             9   502   a reply that does not fit what was asked
+    │   ├── ModelRefused                  9   502   the provider refused to reply
+    │   ├── ContextOverflow               9   502   the prompt is longer than the model reads
+    │   ├── ModelAuthentication           9   502   no key, or a wrong one
+    │   ├── ModelNotFound                 9   502   the provider has no model of that name
+    │   └── BudgetSpent                   9   402   the budget set for model calls is used up
     └── Cancelled                       130   499   stopped by the person; what was reported done is kept
 
 A message is one sentence that names the thing and the reason; `remedy` is one sentence that says what to do.
@@ -196,6 +206,66 @@ class EngineError(CogniCraftError):
     """The engine failed or cannot be reached; nothing that was acknowledged is lost."""
 
     exit_code, http_status, code = 8, 502, "engine"
+
+
+class ModelError(CogniCraftError):
+    """A language model, encoder or reranker that runs elsewhere failed; the message names it."""
+
+    exit_code, http_status, code = 9, 502, "model"
+
+
+class ModelUnavailable(ModelError):
+    """It cannot be reached, failed on its side, or broke off; retries did not help."""
+
+    http_status, code = 503, "model-unavailable"
+
+
+class ModelRateLimited(ModelUnavailable):
+    """Too many requests or quota used up; retries did not help."""
+
+    code = "model-rate-limited"
+
+
+class ModelTimeout(ModelUnavailable):
+    """No reply in the time allowed."""
+
+    http_status, code = 504, "model-timeout"
+
+
+class ModelReplyInvalid(ModelError):
+    """The reply does not fit what was asked, also when asked again."""
+
+    code = "model-reply"
+
+
+class ModelRefused(ModelError):
+    """The provider or the model refused to reply (content filter, policy)."""
+
+    code = "model-refused"
+
+
+class ContextOverflow(ModelError):
+    """The prompt is longer than the model reads."""
+
+    code = "context-overflow"
+
+
+class ModelAuthentication(ModelError):
+    """No key, or one that the provider does not accept."""
+
+    code = "model-key"
+
+
+class ModelNotFound(ModelError):
+    """The provider has no model of that name."""
+
+    code = "model-not-found"
+
+
+class BudgetSpent(ModelError):
+    """The budget set for model calls is used up; what was paid for is kept."""
+
+    http_status, code = 402, "budget"
 
 
 class Cancelled(CogniCraftError):

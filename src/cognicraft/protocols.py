@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
+
+from pydantic import BaseModel
 
 from cognicraft.records import (
     BooleanQuery,
     ByteArray,
     Chunk,
+    Completion,
     Document,
     DocumentRecord,
     EncodedDocument,
@@ -16,10 +19,14 @@ from cognicraft.records import (
     EngineInfo,
     Filter,
     FloatArray,
+    Message,
     Ranking,
     SparseVector,
     StoredChunk,
+    Usage,
 )
+
+Schema = TypeVar("Schema", bound=BaseModel)
 
 TokenOffsets = Callable[[str], list[tuple[int, int]]]
 """Character spans of the encoder's tokens in a text, in order, without special tokens and without truncation."""
@@ -149,3 +156,77 @@ class Engine(Protocol):
     def close(self) -> None:
         """Idempotent; nothing that `replace` returned for is lost without it."""
         ...
+
+
+class Reranker(Protocol):
+    """Reads question and passage together. Thread-safe."""
+
+    @property
+    def name(self) -> str: ...
+
+    def scores(self, question: str, passages: Sequence[str]) -> list[float | None]:
+        """One score per passage, in order, larger is better; None for a passage that got none (time, a bad reply).
+
+        No passages, no scores. Raises: ModelError where the model failed altogether.
+        """
+        ...
+
+    def close(self) -> None: ...
+
+
+class CompletionStream(Protocol):
+    """Pieces of a reply as they come. Closing it, or dropping it half read, cancels the call at the provider."""
+
+    def __iter__(self) -> Iterator[str]:
+        """Raises: ModelError where the reply breaks off; what was given before stays given."""
+        ...
+
+    def close(self) -> None: ...
+
+    @property
+    def completion(self) -> Completion:
+        """The whole reply with its usage, once the iteration has ended (before that: what came so far)."""
+        ...
+
+
+class LanguageModel(Protocol):
+    """A chat model. Thread-safe; calls from many threads run side by side up to its own limit.
+
+    Every call may raise: ModelUnavailable (stopped, 5xx after retries), ModelRateLimited, ModelTimeout,
+    ModelAuthentication (no key, wrong key), ModelNotFound, ModelRefused, ContextOverflow, BudgetSpent.
+    `timeout_s` and `max_tokens` left out are the model's own. Temperature belongs to the model, 0 unless set.
+    """
+
+    @property
+    def name(self) -> str:
+        """`provider:model`."""
+        ...
+
+    @property
+    def context_tokens(self) -> int:
+        """Tokens of prompt and reply together that it is taken to read."""
+        ...
+
+    def complete(
+        self, messages: Sequence[Message], *, max_tokens: int | None = None, timeout_s: float | None = None
+    ) -> Completion: ...
+
+    def stream(
+        self, messages: Sequence[Message], *, max_tokens: int | None = None, timeout_s: float | None = None
+    ) -> CompletionStream: ...
+
+    def structured(
+        self,
+        messages: Sequence[Message],
+        schema: type[Schema],
+        *,
+        max_tokens: int | None = None,
+        timeout_s: float | None = None,
+    ) -> tuple[Schema, Usage]:
+        """A reply that fits the schema; a bad one is asked again with what was wrong.
+
+        Raises also: ModelReplyInvalid where no reply fitted.
+        """
+        ...
+
+    def close(self) -> None: ...

@@ -1,7 +1,8 @@
 """What flows between the steps, in the order in which it flows.
 
     file ─read─▶ Document ─split─▶ Chunk ─contextualize─▶ ContextualChunk ─encode─▶ EncodedDocument ─▶ Engine
-    question ─retrieve─▶ Ranking per arm ─fuse─▶ Ranking ─rerank─▶ Ranking ─▶ StoredChunk ─extract─▶ Passage
+    question ─understand─▶ Understanding ─plan─▶ Plan ─retrieve─▶ Ranking per arm ─fuse─▶ Ranking ─rerank─▶ Ranking
+    Ranking ─▶ StoredChunk ─extract─▶ quoted sentences        or ─ground─▶ Message ─language model─▶ Completion
 
 These are inert: frozen, no behaviour beyond what follows from their own fields. Character positions count Python
 characters in `Document.text`; spans are half-open; pages count from 1; scores are larger-is-better. What a person
@@ -257,6 +258,106 @@ class StoredChunk:
     language: str = ""
     pointer: str = ""
     metadata: Metadata = field(default_factory=dict)
+
+
+# ── understand, plan ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentHint:
+    """A document that the question seems to name. fit: 0..1, how surely; words: what of the question named it."""
+
+    document_id: str
+    source: str
+    fit: float
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Understanding:
+    """What a question was taken to mean, without a model.
+
+    query: the question as it is searched. key_terms: its telling words, in order. hints: documents that it names,
+    best first. whole_document: id of the document that is asked for as a whole ("open the annual report"), "" for
+    none. notes: for the person, in sentences.
+    """
+
+    query: str
+    key_terms: tuple[str, ...] = ()
+    language: str = ""
+    hints: tuple[DocumentHint, ...] = ()
+    whole_document: str = ""
+    notes: tuple[str, ...] = ()
+
+
+QueryKind = Literal["original", "variation", "part", "hyde"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedQuery:
+    """One text to search with. `hyde` is a passage such as might answer, not a question."""
+
+    text: str
+    kind: QueryKind = "original"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a question is to be answered, from a model. The first query is the question itself.
+
+    file_hints: names or patterns of files it should stand in. notes: what a step went without, in sentences.
+    """
+
+    queries: tuple[PlannedQuery, ...]
+    intent: str = ""
+    complexity: Literal["simple", "moderate", "complex"] = "simple"
+    strategy: Literal["full_document", "chunks", "hybrid"] = "chunks"
+    file_hints: tuple[str, ...] = ()
+    answer_style: str = ""
+    notes: tuple[str, ...] = ()
+
+
+# ── language models ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn. `stable` marks the end of a prefix that many calls share: where the provider can, it is cached."""
+
+    role: Literal["system", "user", "assistant"]
+    text: str
+    stable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What calls took. cost_usd is None where the price is not known; cached_calls cost nothing."""
+
+    calls: int = 0
+    cached_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = 0.0
+
+    def __add__(self, other: Usage) -> Usage:
+        unknown = self.cost_usd is None or other.cost_usd is None
+        return Usage(
+            calls=self.calls + other.calls,
+            cached_calls=self.cached_calls + other.cached_calls,
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cost_usd=None if unknown else (self.cost_usd or 0.0) + (other.cost_usd or 0.0),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A reply. finish: `stop` whole, `length` cut at the token limit. model: the name that answered."""
+
+    text: str
+    usage: Usage
+    model: str
+    finish: Literal["stop", "length"] = "stop"
 
 
 # ── filters ───────────────────────────────────────────────────────────────────────────────────────────────────
