@@ -43,8 +43,8 @@ class IngestSettings(Section):
     """How documents are read, cut and encoded. Fixed for a workspace when it is made, down to `late_interaction`."""
 
     encoders: Annotated[tuple[str, ...], Field(min_length=1)] = ("minilm",)
-    """Dense encoders, each an arm of its own: `minilm` (English, shipped), `multilingual-e5` (100 languages), or those
-    of providers: `openai:text-embedding-3-large@1024`, `ollama:nomic-embed-text`, `google:`, `cohere:`, `hub:`, `onnx:FOLDER`."""
+    """Dense encoders, each an arm of its own: `minilm` (English, shipped), `multilingual-e5` (100 languages), those of
+    providers (`openai:text-embedding-3-large@1024`, `ollama:nomic-embed-text`, ...), `hub:NAME`, `onnx:FOLDER`."""
     splitter: Literal["structure", "recursive"] = "structure"
     """How documents are cut: along their structure, or by characters as many systems do."""
     chunk_tokens: Annotated[int, Field(ge=16, le=512)] = 160
@@ -216,6 +216,11 @@ class Resolved:
     settings: Settings
     origins: Mapping[str, str]
     file: Path | None
+
+    def changed(self, values: Mapping[str, object]) -> Settings:
+        """These settings with some values (by dotted key) changed. Raises: SettingsError."""
+        own: dict[str, object] = dict(_flat(self.settings))
+        return resolve({**own, **values}, environment={}, files=False).settings
 
     def rows(self) -> list[tuple[str, str, str]]:
         """(dotted key, value as text with secrets masked, origin), in the order of the tree."""

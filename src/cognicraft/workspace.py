@@ -17,7 +17,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -25,12 +25,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from cognicraft import registry
-from cognicraft.config import Resolved, SearchSettings, Settings, resolve
+from cognicraft.asking import ask, rounded
+from cognicraft.config import Resolved, Settings, resolve
 from cognicraft.errors import (
     CogniCraftError,
     DocumentNotFound,
     EmbedderMismatch,
     ReadError,
+    SettingsError,
     UsageError,
     WorkspaceFormat,
     WorkspaceLocked,
@@ -44,7 +46,7 @@ from cognicraft.manifest import (
     read_manifest,
     refuse_other_settings,
 )
-from cognicraft.presenting import answer, document_info, file_of, search_hit, text_of
+from cognicraft.presenting import document_info, file_of, search_hit, text_of
 from cognicraft.protocols import Embedder, Engine
 from cognicraft.records import Chunk, Document, DocumentRecord, EngineInfo, Filter
 from cognicraft.results import (
@@ -55,11 +57,10 @@ from cognicraft.results import (
     SearchResult,
     WorkspaceInfo,
 )
+from cognicraft.searching import Opened, find
 
 if TYPE_CHECKING:
-    from cognicraft.search.fuse import Fusion
     from cognicraft.search.lexical import LexicalEncoder
-    from cognicraft.search.retrieve import ArmResults, Retrieved
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,23 +215,36 @@ class Workspace:
         rerank: str | None = None,
         depth: int | None = None,
         where: str | Filter | None = None,
+        settings: Mapping[str, object] | None = None,
     ) -> SearchResult:
         """The passages that fit best, best first, each with its rank and score in every arm.
 
         Arguments left out come from the settings. where: a filter such as `year >= 2022 and file = "a.pdf"`.
+        settings: any other `search.…` setting for this call alone, by its dotted key.
         Raises: WorkspaceNotFound, UsageError, FilterError, WorkspaceLocked, EngineError.
         """
         started = time.perf_counter()
-        settings = self._search_settings(limit, arms, fusion, weights, rerank, depth)
-        _, retrieved = self._retrieve(query, settings, where, limit=settings.limit)
-        stored = self._open().chunks([hit.chunk_id for hit in retrieved.ranking])
-        by_id = {chunk.id: chunk for chunk in stored}
+        own = self._settings_of_call(
+            {
+                "search.limit": limit,
+                "search.arms": None if arms is None else tuple(arms),
+                "search.fusion": fusion,
+                "search.weights": None if weights is None else dict(weights),
+                "search.rerank": rerank,
+                "search.depth": depth,
+            },
+            settings,
+        )
+        opened = self._opened()
+        found = find(opened, query, own.search, where=where, limit=own.search.limit)
+        retrieved = found.retrieved
+        by_id = {chunk.id: chunk for chunk in opened.engine.chunks([hit.chunk_id for hit in retrieved.ranking])}
         hits = [
             search_hit(
                 rank,
                 by_id[scored.chunk_id],
                 scored.score,
-                {self._public_arm(name): place for name, place in retrieved.places[scored.chunk_id].items()},
+                {opened.public_arm(name): place for name, place in retrieved.places[scored.chunk_id].items()},
             )
             for rank, scored in enumerate(retrieved.ranking, start=1)
             if scored.chunk_id in by_id
@@ -239,7 +253,7 @@ class Workspace:
             query=query,
             hits=hits,
             warnings=list(retrieved.warnings),
-            timings_ms=_timings(retrieved.timings_ms, started),
+            timings_ms=rounded(retrieved.timings_ms, started),
         )
 
     def ask(
@@ -254,70 +268,26 @@ class Workspace:
         where: str | Filter | None = None,
         max_sentences: int | None = None,
         threshold: float | None = None,
+        settings: Mapping[str, object] | None = None,
     ) -> Answer:
         """The sentences of the documents that answer, word for word, each with its source; or that they do not tell.
 
         threshold: confidence in 0..1 below which nothing is answered; left out, the measured default.
         Raises: as `search`.
         """
-        from cognicraft.answer.extract import Passage, extract
-        from cognicraft.answer.scoring import DEFAULT_THRESHOLD
-
-        started = time.perf_counter()
-        own = self.settings.answer
-        settings = self._search_settings(own.passages, arms, fusion, weights, rerank, depth)
-        threshold = threshold if threshold is not None else own.threshold
-        threshold = DEFAULT_THRESHOLD if threshold is None else threshold
-        max_sentences = own.max_sentences if max_sentences is None else max_sentences
-        found, retrieved = self._retrieve(question, settings, where, limit=settings.limit)
-        engine = self._open()
-        scores = {hit.chunk_id: hit.score for hit in retrieved.ranking}
-        stored = engine.chunks(list(scores))
-        embedders = self._embedders()
-        arm = next((name for name in embedders if name in found.encodings), next(iter(embedders)))
-        encoding = found.encodings.get(arm) or embedders[arm].encode_query(question)
-        codes = engine.token_codes(arm, [chunk.id for chunk in stored])
-        extracting = time.perf_counter()
-        languages = engine.languages()
-        extraction = extract(
-            question,
-            [
-                Passage(
-                    stored=chunk,
-                    score=scores[chunk.id],
-                    arm_scores={name: place.score for name, place in retrieved.places[chunk.id].items()},
-                    token_codes=code,
-                )
-                for chunk, code in zip(stored, codes, strict=True)
-            ],
-            embedder=embedders[arm],
-            question_encoding=encoding,
-            lexical_terms=partial(
-                _terms, self._lexical(), language=max(languages, key=languages.__getitem__, default="")
-            ),
-            max_sentences=max_sentences,
-            threshold=threshold,
-        )
-        timings = {**retrieved.timings_ms, "extract": (time.perf_counter() - extracting) * 1000}
-        records = (engine.document(identifier) for identifier in {chunk.document_id for chunk in stored})
-        return answer(
-            question,
-            extraction,
-            stored,
-            scores,
-            pages={record.id: record.pages for record in records if record is not None},
-            warnings=list(retrieved.warnings),
-            timings_ms=_timings(timings, started),
-            config={
-                **settings.model_dump(mode="json"),
-                "workspace": self.name,
-                "encoders": list(self.manifest.encoder_names),
-                "max_sentences": max_sentences,
-                "threshold": threshold,
-                "confidence": round(extraction.confidence, 4),
-                "model": "none (extractive)",
+        own = self._settings_of_call(
+            {
+                "search.arms": None if arms is None else tuple(arms),
+                "search.fusion": fusion,
+                "search.weights": None if weights is None else dict(weights),
+                "search.rerank": rerank,
+                "search.depth": depth,
+                "answer.max_sentences": max_sentences,
+                "answer.threshold": threshold,
             },
+            settings,
         )
+        return ask(self._opened(), question, own, where=where)
 
     def rankings(
         self,
@@ -329,15 +299,27 @@ class Workspace:
         rerank: str | None = None,
         depth: int | None = None,
         where: str | Filter | None = None,
+        settings: Mapping[str, object] | None = None,
     ) -> Rankings:
         """The chunk ids of every arm and of the whole, as deep as the arms go, without the texts: for measuring."""
-        settings = self._search_settings(None, arms, fusion, weights, rerank, depth)
-        found, retrieved = self._retrieve(question, settings, where, limit=None)
+        own = self._settings_of_call(
+            {
+                "search.arms": None if arms is None else tuple(arms),
+                "search.fusion": fusion,
+                "search.weights": None if weights is None else dict(weights),
+                "search.rerank": rerank,
+                "search.depth": depth,
+            },
+            settings,
+        )
+        opened = self._opened()
+        found = find(opened, question, own.search, where=where, limit=None)
+        rankings = found.arms.rankings
         return Rankings(
-            fused=[hit.chunk_id for hit in retrieved.ranking],
-            arms={self._public_arm(arm): [hit.chunk_id for hit in ranking] for arm, ranking in found.rankings.items()},
-            warnings=list(retrieved.warnings),
-            config=settings.model_dump(mode="json"),
+            fused=[hit.chunk_id for hit in found.retrieved.ranking],
+            arms={opened.public_arm(arm): [hit.chunk_id for hit in ranking] for arm, ranking in rankings.items()},
+            warnings=list(found.retrieved.warnings),
+            config=own.search.model_dump(mode="json"),
         )
 
     def chunk_sources(self) -> dict[str, str]:
@@ -568,92 +550,26 @@ class Workspace:
                     done=outcome.done,
                 )
 
-    def _search_settings(
-        self,
-        limit: int | None,
-        arms: Sequence[str] | None,
-        fusion: str | None,
-        weights: Mapping[str, float] | None,
-        rerank: str | None,
-        depth: int | None,
-    ) -> SearchSettings:
-        """The search settings with what this call changes, checked as settings are."""
-        given = {
-            "search.limit": limit,
-            "search.arms": None if arms is None else tuple(arms),
-            "search.fusion": fusion,
-            "search.weights": None if weights is None else dict(weights),
-            "search.rerank": rerank,
-            "search.depth": depth,
-        }
-        own = self.settings.search.model_dump()
-        named = {f"search.{key}": value for key, value in own.items()}
-        return resolve(
-            {**named, **{key: value for key, value in given.items() if value is not None}},
-            environment={},
-            files=False,
-        ).settings.search
-
-    def _retrieve(
-        self, question: str, settings: SearchSettings, where: str | Filter | None, *, limit: int | None
-    ) -> tuple[ArmResults, Retrieved]:
-        from cognicraft.search.filters import parse_filter
-        from cognicraft.search.rerank import LateInteraction
-        from cognicraft.search.retrieve import rank, retrieve
-
-        if not question.strip():
-            raise UsageError("The question is empty.", remedy="Ask something.")
-        engine = self._open()
-        embedders = self._embedders()
-        found = retrieve(
-            question,
-            engine=engine,
-            arms=self._arms(settings.arms),
-            embedders=embedders,
-            lexical=self._lexical(),
-            depth=max(settings.depth, limit or 0),
-            where=parse_filter(where) if isinstance(where, str) else where,
-            language_of=partial(
-                _question_language, lexical=self._lexical(), among=frozenset(engine.languages()) - {""}
-            ),
-        )
-        rerank = None
-        if settings.rerank == "late-interaction" and self.manifest.late_interaction:
-            rerank = LateInteraction(budget_ms=settings.rerank_budget_ms, depth=settings.rerank_depth)
-        retrieved = rank(
-            found,
-            engine=engine,
-            fusion=_fusion(settings.fusion, settings.rrf_k, settings.rrf_first_rank),
-            weights=self._arm_weights(settings.weights),
-            rerank=rerank,
-            limit=limit,
-        )
-        return found, retrieved
-
-    def _arms(self, names: Sequence[str]) -> list[str]:
-        """Arm names as a person gives them to the engine's: `dense` is every encoder."""
-        encoders = self.manifest.encoder_names
-        arms: list[str] = []
-        for name in names or ("dense", "lexical"):
-            arms += encoders if name == "dense" else [name]
-        return list(dict.fromkeys(arms))
-
-    def _arm_weights(self, weights: Mapping[str, float]) -> dict[str, float] | None:
-        if not weights:
-            return None
-        own: dict[str, float] = {}
-        known = {*self.manifest.encoder_names, "dense", "lexical", "boolean", "late-interaction"}
-        for name, weight in weights.items():
-            if name not in known:
-                raise UsageError(
-                    f"There is no arm {name!r} to weigh.", remedy=f"There are: {', '.join(sorted(known))}."
+    def _settings_of_call(self, given: Mapping[str, object], more: Mapping[str, object] | None) -> Settings:
+        """The settings with what this call changes, checked as settings are. Raises: SettingsError."""
+        changed = {**(more or {}), **{key: value for key, value in given.items() if value is not None}}
+        for key in changed:
+            if key.partition(".")[0] not in ("search", "answer", "model"):
+                raise SettingsError(
+                    f"The setting {key} cannot change from one question to the next.",
+                    remedy="Give it to Workspace(settings=...), or put it into cognicraft.toml.",
                 )
-            own.update(dict.fromkeys(self.manifest.encoder_names, weight) if name == "dense" else {name: weight})
-        return own
+        return self._resolved.changed(changed) if changed else self.settings
 
-    def _public_arm(self, name: str) -> str:
-        """With one encoder its arm is called `dense`; with several each keeps its own name."""
-        return "dense" if (name,) == self.manifest.encoder_names else name
+    def _opened(self) -> Opened:
+        engine = self._open()
+        return Opened(
+            name=self.name,
+            manifest=self.manifest,
+            engine=engine,
+            embedders=self._embedders(),
+            lexical=self._lexical(),
+        )
 
     def _find(self, document: str) -> DocumentRecord:
         engine = self._open()
@@ -703,38 +619,6 @@ def _lexical(k1: float, b: float, average_length: float) -> LexicalEncoder:
     from cognicraft.search.lexical import LexicalEncoder
 
     return LexicalEncoder(k1=k1, b=b, average_length=average_length)
-
-
-def _terms(lexical: LexicalEncoder, text: str, *, language: str) -> list[str]:
-    return lexical.terms(text, language=language)
-
-
-def _fusion(name: str, rrf_k: float, rrf_first_rank: int) -> Fusion:
-    from cognicraft.search import fuse
-
-    if name == "rrf":
-        return partial(fuse.rrf, k=rrf_k, first_rank=rrf_first_rank)
-    fusion: Fusion = getattr(fuse, name)
-    return fusion
-
-
-def _timings(steps: Mapping[str, float], started: float) -> dict[str, float]:
-    rounded = {name: round(milliseconds, 3) for name, milliseconds in steps.items()}
-    return {**rounded, "total": round((time.perf_counter() - started) * 1000, 3)}
-
-
-def _question_language(question: str, *, lexical: LexicalEncoder, among: Collection[str]) -> str:
-    """The language of a question: by its function words, else by the detector; "" for unsure.
-
-    The function words settle most questions in a language of the documents in microseconds; the detector's model
-    takes half a second to load.
-    """
-    by_words = lexical.language_by_function_words(question)
-    if by_words in among:
-        return by_words
-    from cognicraft.ingest.language import detect_question
-
-    return detect_question(question, among=among).code
 
 
 def _root(target: str) -> str:
