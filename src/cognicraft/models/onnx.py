@@ -248,8 +248,6 @@ def _load_session(path: Path, remedy: str) -> onnxruntime.InferenceSession:
     options.inter_op_num_threads = 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 3
-    # Higher levels fuse Add + LayerNormalization into a kernel that is six times slower (onnxruntime 1.31,
-    # x86). options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
     try:
         return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's own exceptions have no common class but Exception
