@@ -11,12 +11,14 @@ from cognicraft.records import (
     BooleanQuery,
     ByteArray,
     Chunk,
+    Claim,
     Completion,
     Document,
     DocumentRecord,
     EncodedDocument,
     Encoding,
     EngineInfo,
+    EvidenceText,
     Filter,
     FloatArray,
     Message,
@@ -24,6 +26,7 @@ from cognicraft.records import (
     SparseVector,
     StoredChunk,
     Usage,
+    Verdict,
 )
 
 Schema = TypeVar("Schema", bound=BaseModel)
@@ -230,3 +233,14 @@ class LanguageModel(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+class Verifier(Protocol):
+    """Holds claims against evidence. Thread-safe."""
+
+    @property
+    def name(self) -> str: ...
+
+    def verify(self, claims: Sequence[Claim], evidence: Sequence[EvidenceText]) -> list[Verdict]:
+        """One verdict per claim, in order. Fails closed: what cannot be checked is UNVERIFIED, with the reason."""
+        ...

@@ -360,6 +360,50 @@ class Completion:
     finish: Literal["stop", "length"] = "stop"
 
 
+# ── verify ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+VerdictKind = Literal["SUPPORTED", "PARTIALLY_SUPPORTED", "UNSUPPORTED", "CONTRADICTED", "UNVERIFIED"]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One statement of an answer: `answer[start:end]` is where it stands, `text` what it says on its own.
+
+    cited: numbers of the passages that it cites, in order; empty for none.
+    """
+
+    text: str
+    start: int
+    end: int
+    cited: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceText:
+    """A passage that claims are held against, whole, with the number that it is cited by."""
+
+    number: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the evidence says to a claim.
+
+    UNVERIFIED: the check could not run; it never counts as support. score: 0..1, how probably the claim is supported.
+    passage: number of the passage that decided, 0 for none; quote_start, quote_end: span in that passage's text.
+    reason: one sentence for a person.
+    """
+
+    claim: Claim
+    kind: VerdictKind
+    score: float = 0.0
+    passage: int = 0
+    quote_start: int = 0
+    quote_end: int = 0
+    reason: str = ""
+
+
 # ── filters ───────────────────────────────────────────────────────────────────────────────────────────────────
 # Fields are the metadata keys of the document and the built-in `document_id`, `source`, `file` (its last part),
 # `title`, `language`, `media_type`, `page`. A condition on a tuple-valued field holds if any element satisfies it.
