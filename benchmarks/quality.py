@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from cognicraft import Workspace
+from cognicraft.encoders import embedder_named
 from cognicraft.errors import FilterError
 from cognicraft.evaluate.datasets import Dataset, load
 from cognicraft.evaluate.metrics import measure, summarize
@@ -34,7 +35,6 @@ from cognicraft.search.fuse import dbsf, minmax, rrf, zscore
 from cognicraft.search.lexical import LexicalEncoder
 from cognicraft.search.rerank import LateInteraction
 from cognicraft.search.retrieve import BOOLEAN, LEXICAL, ArmResults, rank, retrieve
-from cognicraft.workspace import embedder_named
 
 SETS = {
     "scifact train": ("scifact", "train"),

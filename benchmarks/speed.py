@@ -29,6 +29,7 @@ from statistics import median
 import numpy as np
 
 from cognicraft import Workspace
+from cognicraft.encoders import embedder_named
 from cognicraft.evaluate.datasets import load
 from cognicraft.ingest.encode import DocumentToEncode, encode
 from cognicraft.ingest.worker import ReaderPool
@@ -42,7 +43,6 @@ from cognicraft.records import (
     digest,
 )
 from cognicraft.search.lexical import LexicalEncoder
-from cognicraft.workspace import embedder_named
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 REAL_CHUNKS = 1000
