@@ -15,12 +15,19 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from servers import llama_server, ollama_server  # noqa: F401  (fixtures)
+
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 for variable in [name for name in os.environ if name.startswith("COGNICRAFT_")]:
     # A person's own settings must not change what the tests see.
-    if variable not in ("COGNICRAFT_REQUIRE", "COGNICRAFT_CACHE"):
+    if variable not in ("COGNICRAFT_REQUIRE", "COGNICRAFT_CACHE") and not variable.startswith("COGNICRAFT_TEST_"):
         del os.environ[variable]
+
+# Nor may a key of theirs be spent, or a model server of theirs answer.
+for variable in [name for name in os.environ if name.endswith(("_API_KEY", "_BASE_URL", "_ENDPOINT"))]:
+    del os.environ[variable]
+os.environ["OLLAMA_HOST"] = "http://127.0.0.1:9"
 
 # Shared machines stall: a deadline would measure the neighbours.
 settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
