@@ -5,7 +5,9 @@ Method: a file is known by the hash of its bytes, kept on the last of its docume
 all others of the file, and after what the file no longer holds was removed: so the hash is the mark that the file is
 whole, and a run that was cut off at any point reads the file again. Files are counted as done only when the engine
 has them durably. Memory: one batch of chunks. What can go wrong: a file that cannot be read goes on the quarantine list
-with its reason and is left alone until it changes; an older version that was read before stays searchable.
+with its reason and is left alone until it changes; an older version that was read before stays searchable. A language
+model that fails while it writes contexts ends the run with its error; documents that were whole by then are written,
+and every reply is kept, so that the next run asks only for what is missing.
 """
 
 from __future__ import annotations
@@ -17,23 +19,36 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
-from cognicraft.errors import Cancelled, ReadError
-from cognicraft.ingest.encode import DocumentToEncode, LexicalDocument, cut_texts, encode
+from cognicraft.errors import Cancelled, ModelError, ReadError
+from cognicraft.ingest.context_batch import Contextualize, ready_to_encode
+from cognicraft.ingest.encode import DocumentToEncode, LexicalDocument, encode
 from cognicraft.protocols import Embedder, Engine, Splitter
-from cognicraft.records import Chunk, ContextualChunk, Document, DocumentRecord, digest
+from cognicraft.records import Chunk, Document, DocumentRecord, Usage, digest
 from cognicraft.results import FailedFile, IngestReport
+
+if TYPE_CHECKING:
+    from cognicraft.ingest.context_estimate import ContextEstimate, SizedFile
+    from cognicraft.ingest.context_llm import ChunkContexts, Expected, PlacedDocument
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where a run stands. `files_done` are durable; a kill loses none of them."""
+    """Where a run stands. `files_done` are durable; a kill loses none of them.
+
+    contexts: by a language model, kept ones included; contexts_expected: as estimated, None without an estimate.
+    usage: what the calls of this run took so far.
+    """
 
     files_total: int
     files_done: int
     documents: int
     chunks: int
     current: str
+    contexts: int = 0
+    contexts_expected: int | None = None
+    usage: Usage = field(default_factory=Usage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,23 +73,26 @@ class FileRead:
 
 @dataclass(frozen=True, slots=True)
 class IngestSteps:
-    """The steps a run is made of, chosen by the workspace."""
+    """The steps a run is made of, chosen by the workspace. contexts: by a language model, where they are wanted."""
 
     split: Splitter
-    contextualize: Callable[[Document, Sequence[Chunk]], list[ContextualChunk]]
+    contextualize: Contextualize
     detect_language: Callable[[Document], str]
     embedders: Mapping[str, Embedder]
     lexical: LexicalDocument
     token_codes: bool
     revision_key: str
     batch_chunks: int = 256
+    contexts: ChunkContexts | None = None
 
 
 @dataclass(slots=True)
 class _Pending:
-    """A document waiting for its batch. `seals` is the file that it completes."""
+    """A document waiting for its batch; a failed record has no document. `seals` is the file that it completes."""
 
-    document: DocumentToEncode
+    record: DocumentRecord
+    document: Document | None = None
+    chunks: tuple[Chunk, ...] = ()
     seals: FileToRead | None = None
     stale_ids: tuple[str, ...] = ()
 
@@ -99,12 +117,21 @@ class IngestRun:
         workspace: str,
         progress: Callable[[Progress], None] | None = None,
         cancelled: Callable[[], bool] | None = None,
+        confirm: Callable[[ContextEstimate], bool] | None = None,
+        price: Callable[[int, int], float | None] | None = None,
     ) -> None:
+        """confirm: asked before a language model is, with what its contexts will take; False ends the run.
+
+        price: (tokens in, tokens out) -> US dollars, for that estimate.
+        """
         self._engine = engine
         self._steps = steps
         self._workspace = workspace
         self._progress = progress
         self._cancelled = cancelled
+        self._confirm = confirm
+        self._price = price or (lambda _tokens_in, _tokens_out: None)
+        self._contexts_expected: int | None = None
         self._pending: list[_Pending] = []
         self._pending_chunks = 0
         self._open: dict[str, _OpenFile] = {}
@@ -115,7 +142,10 @@ class IngestRun:
         self._warnings: list[str] = []
         self._foreign: Counter[str] = Counter()
         self._cut: Counter[str] = Counter()
+        self._shortened = 0
         self._timings = {"read": 0.0, "split": 0.0, "encode": 0.0, "write": 0.0}
+        if steps.contexts is not None:
+            self._timings["contexts"] = 0.0
         self._current = ""
 
     # ── the two ways in ───────────────────────────────────────────────────────────────────────────────────────
@@ -134,7 +164,7 @@ class IngestRun:
         """Bring the workspace up to these files.
 
         roots: sources or folders (ending in "/") that were asked for: known files under them that were not found have
-        vanished. Raises: Cancelled; EngineError.
+        vanished. Raises: Cancelled; EngineError; ModelError where a language model that writes contexts fails.
         """
         started = time.perf_counter()
         for record in self._engine.documents():
@@ -146,6 +176,7 @@ class IngestRun:
             else:  # a path mistyped: said, but nothing to remember
                 self._failed.append(FailedFile(file=file.source, code=error.code, error=str(error)))
         to_read = [file for file in found if not self._is_unchanged(file, retry_failed=retry_failed)]
+        self._estimate_files(to_read, read)
         self._report()
         waiting = time.perf_counter()
         for outcome in read(self._hashed(to_read)):
@@ -168,6 +199,9 @@ class IngestRun:
         """Bring documents that are already in memory in; each is a source of its own."""
         started = time.perf_counter()
         known = {record.id: record for record in self._engine.documents()}
+        if self._wants_estimate:
+            documents = list(documents)
+            self._estimate_documents(documents, known)
         for document in documents:
             self._files += 1
             self._current = document.source
@@ -251,16 +285,7 @@ class IngestRun:
         language = self._steps.detect_language(document)
         first = next(iter(self._steps.embedders.values()))
         chunks = self._steps.split(document, offsets=first.token_offsets)
-        contextual = tuple(self._steps.contextualize(document, chunks))
         warnings = list(document.warnings)
-        for name, embedder in self._steps.embedders.items():
-            cut = cut_texts(contextual, embedder=embedder)
-            if cut:
-                self._cut[name] += cut
-                warnings.append(
-                    f"{cut} chunks are longer than the {embedder.max_text_tokens} tokens that {name} reads; "
-                    "their ends are found by words only."
-                )
         if language and not any(e.languages is None or language in e.languages for e in self._steps.embedders.values()):
             self._foreign[language] += 1
             warnings.append(_language_warning(language))
@@ -285,7 +310,7 @@ class IngestRun:
         self._warnings += [f"{document.source}: {warning}" for warning in document.warnings]
         self._timings["split"] += time.perf_counter() - started
         self._pending.append(
-            _Pending(DocumentToEncode(record, contextual), seals=file if seals else None, stale_ids=stale_ids)
+            _Pending(record, document, tuple(chunks), seals=file if seals else None, stale_ids=stale_ids)
         )
         self._pending_chunks += len(chunks)
         if self._pending_chunks >= self._steps.batch_chunks or len(self._pending) >= self._steps.batch_chunks:
@@ -308,7 +333,7 @@ class IngestRun:
             error_code=error.code,
             error=str(error),
         )
-        self._pending.append(_Pending(DocumentToEncode(record), seals=file))
+        self._pending.append(_Pending(record, seals=file))
         if len(self._pending) >= self._steps.batch_chunks:
             self._flush()
 
@@ -318,9 +343,56 @@ class IngestRun:
         pending, self._pending, self._pending_chunks = self._pending, [], 0
         if not pending:
             return
+        placed, error = self._place(pending)
+        # What a failed model leaves whole is written in the order of arrival: no file is sealed before its parts.
+        lacking = (n for n, item in enumerate(pending) if item.document is not None and placed[n] is None)
+        whole = next(lacking, None) if self._steps.contexts is not None else None
+        self._write(pending[:whole], placed[:whole])
+        if isinstance(error, ModelError):
+            error.remedy = f"{error.remedy} What was paid for is kept; the same command goes on from there.".lstrip()
+        if error is not None:
+            raise error
+        self._stop_if_cancelled(always=whole is not None)
+
+    def _place(self, pending: Sequence[_Pending]) -> tuple[list[PlacedDocument | None], Exception | None]:
+        """The sentences of a language model for each, None where there are none; and what ended its work."""
+        contexts = self._steps.contexts
+        placed: list[PlacedDocument | None] = [None] * len(pending)
+        if contexts is None:
+            return placed, None
+        started = time.perf_counter()
+        places = [place for place, item in enumerate(pending) if item.document is not None]
+        placing = contexts.place(
+            [(item.document, item.chunks) for item in pending if item.document is not None],
+            stop=self._cancelled,
+            progress=self._report,
+        )
+        for place, found in zip(places, placing.documents, strict=True):
+            placed[place] = found
+        self._timings["contexts"] += time.perf_counter() - started
+        return placed, placing.ending.error
+
+    def _ready(self, item: _Pending, placed: PlacedDocument | None) -> DocumentToEncode:
+        if item.document is None:
+            return DocumentToEncode(item.record)
+        ready = ready_to_encode(
+            item.record,
+            item.document,
+            item.chunks,
+            placed=placed,
+            contextualize=self._steps.contextualize,
+            embedders=self._steps.embedders,
+        )
+        self._cut.update(ready.cut)
+        self._shortened += ready.shortened
+        return ready.document
+
+    def _write(self, pending: Sequence[_Pending], placed: Sequence[PlacedDocument | None]) -> None:
+        if not pending:
+            return
         started = time.perf_counter()
         encoded = encode(
-            [item.document for item in pending],
+            [self._ready(item, found) for item, found in zip(pending, placed, strict=True)],
             embedders=self._steps.embedders,
             lexical=self._steps.lexical,
             token_codes=self._steps.token_codes,
@@ -342,10 +414,64 @@ class IngestRun:
         self._files_done += len(sealing)
         self._report()
 
+    # ── what a language model will cost ───────────────────────────────────────────────────────────────────────────
+
+    @property
+    def _wants_estimate(self) -> bool:
+        return self._confirm is not None and self._steps.contexts is not None
+
+    def _estimate_files(
+        self, to_read: Sequence[FileToRead], read: Callable[[Iterable[FileToRead]], Iterator[FileRead]]
+    ) -> None:
+        """Read some of the files, all if there are few, and ask whether to go on."""
+        if not self._wants_estimate or not to_read:
+            return
+        from cognicraft.ingest.context_estimate import SizedFile, spread_sample
+
+        sized = [SizedFile(file.source, file.size) for file in to_read]
+        taken: dict[str, list[Expected]] = {file.source: [] for file in spread_sample(sized)}
+        for outcome in read(file for file in to_read if file.source in taken):
+            source = self._current = outcome.file.source
+            known = {record.id: record for record in self._known.get(source, ())}
+            taken[source] += self._expected_of(outcome.documents, known)
+            self._report()
+            self._stop_if_cancelled()
+        self._go_on(sized, taken)
+
+    def _estimate_documents(self, documents: Sequence[Document], known: Mapping[str, DocumentRecord]) -> None:
+        from cognicraft.ingest.context_estimate import SizedFile
+
+        expected = list(self._expected_of(documents, known))
+        if expected:
+            self._go_on([SizedFile("", 0)], {"": expected})
+
+    def _expected_of(self, documents: Iterable[Document], known: Mapping[str, DocumentRecord]) -> Iterator[Expected]:
+        """Of the documents that are not there yet in this revision."""
+        assert self._steps.contexts is not None
+        offsets = next(iter(self._steps.embedders.values())).token_offsets
+        for document in documents:
+            record = known.get(document.id)
+            if record is None or record.status != "ready" or record.revision != self._revision(document):
+                yield self._steps.contexts.expected(document, self._steps.split(document, offsets=offsets))
+
+    def _go_on(self, files: Sequence[SizedFile], taken: Mapping[str, Sequence[Expected]]) -> None:
+        from cognicraft.ingest.context_estimate import estimate
+
+        assert self._steps.contexts is not None
+        assert self._confirm is not None
+        found = estimate(files, taken=taken, contexts=self._steps.contexts, price=self._price)
+        self._contexts_expected = found.chunks + found.kept
+        # What is kept from before costs nothing: nobody need be asked.
+        if found.chunks and not self._confirm(found):
+            raise Cancelled(
+                "Nothing was ingested: the contexts by a language model were not wanted.",
+                remedy="Without --context llm the chunks have their outline as context, which costs nothing.",
+            )
+
     # ── telling ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _stop_if_cancelled(self) -> None:
-        if self._cancelled is not None and self._cancelled():
+    def _stop_if_cancelled(self, *, always: bool = False) -> None:
+        if always or (self._cancelled is not None and self._cancelled()):
             # What is encoded already is worth keeping; a second Ctrl-C does not wait for it.
             raise Cancelled(
                 f"Stopped: {self._files_done} of {self._files} files are done and kept.",
@@ -353,6 +479,7 @@ class IngestRun:
             )
 
     def _report(self) -> None:
+        contexts = self._steps.contexts
         if self._progress is not None:
             self._progress(
                 Progress(
@@ -361,11 +488,21 @@ class IngestRun:
                     documents=self._documents,
                     chunks=self._chunks,
                     current=self._current,
+                    contexts=contexts.tally.done if contexts else 0,
+                    contexts_expected=self._contexts_expected,
+                    usage=contexts.tally.usage if contexts else Usage(),
                 )
             )
 
     def _finish(self, started: float, *, vanished: list[str], skipped: Mapping[str, int]) -> IngestReport:
-        for name, count in sorted(self._cut.items()):
+        if self._steps.contexts is not None:
+            self._warnings += self._steps.contexts.notes()
+        if self._shortened:
+            self._warnings.append(
+                f"{self._shortened} contexts were shortened for the dense encoders, which read no more of them before "
+                "the chunk; smaller chunks (--chunk-tokens 100) leave them more room."
+            )
+        for name, count in sorted((+self._cut).items()):
             self._warnings.append(f"{count} chunks are longer than {name} reads; their ends are found by words only.")
         for language, count in self._foreign.most_common():
             self._warnings.append(f"{count} documents: {_language_warning(language)}")

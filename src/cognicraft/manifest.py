@@ -15,6 +15,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from cognicraft.config import ContextMode, IngestSettings
+from cognicraft.encoders import canonical_name
 from cognicraft.errors import EmbedderMismatch, SettingsError, WorkspaceFormat
 from cognicraft.records import digest
 
@@ -39,6 +40,8 @@ class Manifest(BaseModel):
 
     format_version: int = FORMAT_VERSION
     engine: str
+    folder: str = ""
+    """Where the engine's files lie in the workspace: "" for its own folder, else a generation that `reindex` made."""
     encoders: tuple[EncoderStamp, ...]
     splitter: Literal["structure", "recursive"]
     chunk_tokens: int
@@ -52,6 +55,10 @@ class Manifest(BaseModel):
     bm25_k1: float
     bm25_b: float
     bm25_average_length: float
+    context_model: str = ""
+    """Language model that wrote the contexts, "" where none did."""
+    context_prompt: str = ""
+    """Digest of the template that it was asked with."""
 
     @property
     def encoder_names(self) -> tuple[str, ...]:
@@ -60,7 +67,12 @@ class Manifest(BaseModel):
     @property
     def revision_key(self) -> str:
         """Part of every document's revision: a document cut or encoded otherwise is another revision."""
-        return digest(self.model_dump_json(exclude={"format_version", "engine"}))
+        shapes = self.model_dump_json(exclude={"format_version", "engine", "folder", "context_model", "context_prompt"})
+        return digest(shapes, self.context_model, self.context_prompt) if self.context_model else digest(shapes)
+
+    def with_contexts_by(self, model: str, prompt: str) -> Manifest:
+        """For contexts by another model or template: documents that have older ones are another revision then."""
+        return self.model_copy(update={"context_model": model, "context_prompt": prompt})
 
     def write(self, folder: Path) -> None:
         """Atomically: a kill leaves the old file or the new one."""
@@ -122,7 +134,8 @@ def refuse_other_settings(
     Raises: EmbedderMismatch for encoders; SettingsError for the rest. Settings nobody asked for are not compared.
     """
     remedy = f"Leave it out, or use another workspace (-w NAME); `workspaces delete {workspace}` starts afresh."
-    if "ingest.encoders" in origins and settings.encoders != manifest.encoder_names:
+    asked = tuple(map(canonical_name, settings.encoders))
+    if "ingest.encoders" in origins and asked != manifest.encoder_names:
         raise EmbedderMismatch(
             f"The workspace {workspace} was made with the encoders {', '.join(manifest.encoder_names)}, "
             f"not {', '.join(settings.encoders)}.",

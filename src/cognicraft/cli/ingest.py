@@ -14,6 +14,7 @@ import typer
 from cognicraft.cli.options import ConfigFile, Home, Json, WorkspaceName
 
 if TYPE_CHECKING:
+    from cognicraft.ingest.context_estimate import ContextEstimate
     from cognicraft.ingestion import Progress
     from cognicraft.results import IngestReport
 
@@ -38,8 +39,26 @@ def ingest(
         int | None, typer.Option("--chunk-tokens", metavar="N", help="Largest chunk, in tokens.")
     ] = None,
     context: Annotated[
-        str | None, typer.Option("--context", metavar="MODE", help="none or outline, for both kinds of arm.")
+        str | None,
+        typer.Option(
+            "--context",
+            metavar="MODE",
+            help="What is put before a chunk to encode it: none, outline, or llm (sentences by a language model).",
+        ),
     ] = None,
+    context_dense: Annotated[
+        str | None, typer.Option("--context-dense", metavar="MODE", help="The same for the dense arms only.")
+    ] = None,
+    context_lexical: Annotated[
+        str | None, typer.Option("--context-lexical", metavar="MODE", help="The same for the lexical arm only.")
+    ] = None,
+    context_model: Annotated[
+        str | None,
+        typer.Option("--context-model", metavar="PROVIDER:MODEL", help="Language model that writes contexts."),
+    ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Do not ask before a language model is paid for contexts.")
+    ] = False,
     late_interaction: Annotated[
         bool | None,
         typer.Option("--late-interaction/--no-late-interaction", help="Keep token vectors for reranking, or not."),
@@ -61,7 +80,7 @@ def ingest(
 
     Reads PDF, JSON, JSONL, Markdown, HTML, DOCX and text. Ctrl-C stops and loses nothing that was done; the same
     command goes on from there. Files that cannot be read are listed by `documents list --failed`; exit code 4 says
-    that there are some.
+    that there are some. With `--context llm` what the language model will cost is estimated and asked first.
     """
     from cognicraft.cli.options import workspace as open_workspace
     from cognicraft.cli.output import print_json
@@ -82,8 +101,9 @@ def ingest(
         "ingest.encoders": tuple(encoder) if encoder else None,
         "ingest.splitter": splitter,
         "ingest.chunk_tokens": chunk_tokens,
-        "ingest.context_dense": context,
-        "ingest.context_lexical": context,
+        "ingest.context_dense": context_dense or context,
+        "ingest.context_lexical": context_lexical or context,
+        "model.context": context_model,
         "ingest.late_interaction": late_interaction,
         "ingest.json_text": tuple(json_text) if json_text else None,
         "ingest.json_metadata": tuple(json_metadata) if json_metadata else None,
@@ -95,10 +115,11 @@ def ingest(
                 remedy="Use the engine edge, or the memory engine from Python.",
             )
         report = _progress(
-            lambda show: opened.ingest(
-                *names, prune=prune, retry_failed=retry_failed, progress=show, cancelled=stopped
+            lambda show, confirm: opened.ingest(
+                *names, prune=prune, retry_failed=retry_failed, progress=show, cancelled=stopped, confirm=confirm
             ),
             quiet=as_json,
+            yes=yes,
         )
     if as_json:
         print_json(report)
@@ -127,10 +148,17 @@ def _ctrl_c() -> Iterator[Callable[[], bool]]:
         signal.signal(signal.SIGINT, before)
 
 
-def _progress(work: Callable[[Callable[[Progress], None]], IngestReport], *, quiet: bool) -> IngestReport:
+Work = Callable[[Callable[["Progress"], None], Callable[["ContextEstimate"], bool]], "IngestReport"]
+
+
+def _progress(work: Work, *, quiet: bool, yes: bool) -> IngestReport:
     """A bar in a terminal, a line every few seconds elsewhere; both on standard error."""
+
+    def confirm(estimate: ContextEstimate) -> bool:
+        return _go_on(estimate, yes=yes)
+
     if quiet:
-        return work(lambda _: None)
+        return work(lambda _: None, confirm)
     if not sys.stderr.isatty():
         last = time.monotonic()
 
@@ -138,13 +166,15 @@ def _progress(work: Callable[[Callable[[Progress], None]], IngestReport], *, qui
             nonlocal last
             if time.monotonic() - last >= 5:
                 last = time.monotonic()
+                contexts = _contexts(now)
                 print(
-                    f"{now.files_done}/{now.files_total} files, {now.chunks} chunks, {_short(now.current)}",
+                    f"{now.files_done}/{now.files_total} files, {now.chunks} chunks, "
+                    f"{contexts + ', ' if contexts else ''}{_short(now.current)}",
                     file=sys.stderr,
                     flush=True,
                 )
 
-        return work(line)
+        return work(line, confirm)
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -162,6 +192,7 @@ def _progress(work: Callable[[Callable[[Progress], None]], IngestReport], *, qui
         MofNCompleteColumn(),
         TextColumn("files"),
         TextColumn("{task.fields[rate]}"),
+        TextColumn("{task.fields[contexts]}"),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
@@ -169,7 +200,7 @@ def _progress(work: Callable[[Callable[[Progress], None]], IngestReport], *, qui
         console=console(stderr=True),
         transient=True,
     ) as bar:
-        task = bar.add_task("ingest", total=None, rate="", current="")
+        task = bar.add_task("ingest", total=None, rate="", contexts="", current="")
         started = time.monotonic()
 
         def show(now: Progress) -> None:
@@ -179,10 +210,48 @@ def _progress(work: Callable[[Callable[[Progress], None]], IngestReport], *, qui
                 total=now.files_total,
                 completed=now.files_done,
                 rate=f"{rate:.0f} chunks/s",
+                contexts=_contexts(now),
                 current=_short(now.current),
             )
 
-        return work(show)
+        def pausing(estimate: ContextEstimate) -> bool:
+            bar.stop()  # a question and a bar do not share a line
+            try:
+                return confirm(estimate)
+            finally:
+                bar.start()
+
+        return work(show, pausing)
+
+
+def _go_on(estimate: ContextEstimate, *, yes: bool) -> bool:
+    """Ask whether to pay for contexts. Raises: UsageError where nobody can be asked."""
+    from cognicraft.errors import UsageError
+
+    print(estimate, file=sys.stderr)
+    if yes:
+        return True
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError(
+            "Contexts by a language model are paid for, and nobody can be asked here.",
+            remedy="Add --yes to go on at that cost, or leave --context llm out.",
+        )
+    print("Go on? [y/N] ", end="", file=sys.stderr, flush=True)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # nothing runs yet: Ctrl-C stops at once
+    try:
+        return sys.stdin.readline().strip().lower() in ("y", "yes")
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _contexts(now: Progress) -> str:
+    """`120 of about 600 contexts, 45,000 tokens, 0.01 USD`; "" without a language model."""
+    if not now.contexts and now.contexts_expected is None:
+        return ""
+    of = "" if now.contexts_expected is None else f" of about {now.contexts_expected}"
+    tokens = now.usage.input_tokens + now.usage.output_tokens
+    cost = "" if now.usage.cost_usd is None else f", {now.usage.cost_usd:.2f} USD"
+    return f"{now.contexts}{of} contexts, {tokens:,} tokens{cost}"
 
 
 def _short(file: str) -> str:
