@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from servers import llama_server, ollama_server  # noqa: F401  (fixtures)
+from model_servers import llama_server, ollama_server  # noqa: F401  (fixtures)
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")

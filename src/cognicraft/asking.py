@@ -1,49 +1,252 @@
 """One question over one workspace, from the search to the answer.
 
-Takes: an open workspace, a question, the settings of this call. Returns: an `Answer`.
-Method: search (`searching.py`), then the sentences that answer, word for word (`answer/extract.py`).
+Takes: an open workspace, a question, the settings of this call, the models. Returns: events, the `Answer` last.
+Method: search (`searching.py`); then a model writes from the evidence alone (`answer/ground.py`, `prompting.py`,
+`generate.py`), or without one the sentences that answer are quoted word for word (`answer/extract.py`). A document that
+is asked for as a whole is given whole, as far as the budget goes.
+What can go wrong: a model that cannot be reached, breaks off, refuses or says nothing is replaced by quotes, and the
+answer says so; a wrong key, an unknown model or a spent budget is an error, because no question would fare better.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from cognicraft.config import Settings
-from cognicraft.presenting import answer
-from cognicraft.records import Filter
-from cognicraft.results import Answer
+from cognicraft.encoders import SHIPPED, embedder_named, keeps_token_codes
+from cognicraft.errors import ContextOverflow, ModelRefused, ModelReplyInvalid, ModelUnavailable
+from cognicraft.presenting import answer, document_answer, understood, written
+from cognicraft.protocols import LanguageModel
+from cognicraft.records import Filter, Page, StoredChunk, Usage
+from cognicraft.results import Answer, AnswerEvent, AskEvent, StepEvent, TokenEvent
+from cognicraft.roles import Roles
 from cognicraft.searching import Found, Opened, find
 
 if TYPE_CHECKING:
+    from cognicraft.answer.generate import GeneratedAnswer
+    from cognicraft.answer.ground import Evidence
+    from cognicraft.models.meter import Meter
     from cognicraft.search.lexical import LexicalEncoder
 
+History = Sequence[tuple[str, str]]
+"""(question, answer), oldest first."""
 
-def ask(opened: Opened, question: str, settings: Settings, *, where: str | Filter | None) -> Answer:
-    """The sentences of the documents that answer, word for word; or that they do not tell."""
+_PROMPT_TOKENS = 900
+"""Room for the instructions of a template and the question, in tokens."""
+_LEAST_EVIDENCE_TOKENS = 200
+
+
+def ask(
+    opened: Opened,
+    question: str,
+    settings: Settings,
+    *,
+    where: str | Filter | None,
+    roles: Roles,
+    history: History = (),
+) -> Iterator[AskEvent]:
+    """Events while an answer is made; the last one is the answer. Closing the iterator stops the model.
+
+    Raises: as `find`; ModelAuthentication, ModelNotFound, BudgetSpent, MissingExtra of the model that answers.
+    """
     started = time.perf_counter()
-    found = find(opened, question, settings.search, where=where, limit=settings.answer.passages)
-    return quoted(opened, question, settings, found, started=started)
+    meter = roles.meter()
+    model = roles.model("answer", meter=meter)
+    own = settings.answer
+    if model is not None:
+        from cognicraft.answer.prompting import load_template
+
+        load_template(own.prompt)  # a template that cannot be used is said before anything is paid for
+    yield StepEvent(step="search")
+    # Of quotes twice as many: where one document is surely named, its passages are all alike to the arms.
+    limit = max(own.limit, own.top_k) if model is not None else 2 * own.passages
+    found = find(opened, question, settings.search, where=where, limit=limit, roles=roles, meter=meter)
+    fallen_back: tuple[str, ...] = ()
+    if model is not None:
+        yield StepEvent(step="write")
+        try:
+            yield from _written(opened, question, settings, found, model, history=history, meter=meter, started=started)
+            return
+        except (ModelUnavailable, ModelReplyInvalid, ModelRefused, ContextOverflow) as error:
+            fallen_back = (f"Quoted instead of written: {error.message}",)
+    whole = _whole_document(opened, found)
+    if whole:
+        result = _shown_whole(opened, question, settings, found, whole, started=started, usage=meter.usage)
+    else:
+        result = quoted(opened, question, settings, found, started=started, usage=meter.usage)
+    yield AnswerEvent(answer=result.model_copy(update={"warnings": [*fallen_back, *result.warnings]}))
 
 
-def quoted(opened: Opened, question: str, settings: Settings, found: Found, *, started: float) -> Answer:
+def _written(
+    opened: Opened,
+    question: str,
+    settings: Settings,
+    found: Found,
+    model: LanguageModel,
+    *,
+    history: History,
+    meter: Meter,
+    started: float,
+) -> Iterator[AskEvent]:
+    """The answer in a model's words, from the evidence alone. Raises: ModelError."""
+    from cognicraft.answer.generate import generate
+    from cognicraft.answer.prompting import load_template, messages
+
+    own = settings.answer
+    template = load_template(own.prompt)
+    said_before = sum(_tokens(opened, question) + _tokens(opened, answered) for question, answered in history)
+    room = model.context_tokens - settings.model.max_output_tokens - _PROMPT_TOKENS - said_before
+    budget = max(_LEAST_EVIDENCE_TOKENS, min(own.max_tokens, room))
+    notes: list[str] = [*template.notes]
+    first_ms = 0.0
+    while True:
+        grounding = time.perf_counter()
+        evidence = _evidence(opened, found, top_k=own.top_k, max_tokens=budget)
+        asked = messages(
+            question,
+            evidence=evidence,
+            template=template,
+            persona=own.persona,
+            style=own.style or (found.plan.answer_style if found.plan else ""),
+            language=own.language,
+            history=history,
+        )
+        writing = time.perf_counter()
+        shown = False
+        made: GeneratedAnswer | None = None
+        try:
+            for piece in generate(asked, evidence=evidence, model=model, max_tokens=settings.model.max_output_tokens):
+                if isinstance(piece, str):
+                    first_ms = first_ms or (time.perf_counter() - writing) * 1000
+                    shown = True
+                    yield TokenEvent(text=piece)
+                else:
+                    made = piece
+        except ContextOverflow:
+            # How a provider counts tokens is not known here: half of the evidence is better than none.
+            if shown or budget // 2 < _LEAST_EVIDENCE_TOKENS:
+                raise
+            budget //= 2
+            notes.append(f"{model.name} reads less than was given: the evidence was cut to {budget:,} tokens.")
+            continue
+        break
+    assert made is not None
+    if made.outcome == "empty":
+        raise ModelReplyInvalid(f"{model.name} gave an empty reply.")
+    timings = {
+        **found.retrieved.timings_ms,
+        "ground": (writing - grounding) * 1000,
+        "first token": first_ms,
+        "write": (time.perf_counter() - writing) * 1000,
+    }
+    yield AnswerEvent(
+        answer=written(
+            question,
+            made,
+            evidence,
+            pages=_pages(opened, [passage.place.document_id for passage in evidence.passages]),
+            warnings=[*found.retrieved.warnings, *notes, *evidence.notes, *made.notes],
+            timings_ms=rounded(timings, started),
+            config={
+                **settings.search.model_dump(mode="json"),
+                **own.model_dump(mode="json", exclude={"max_sentences", "threshold", "passages"}),
+                "workspace": opened.name,
+                "encoders": list(opened.manifest.encoder_names),
+                "temperature": settings.model.temperature,
+                "evidence_tokens": evidence.tokens,
+                "evidence_passages": len(evidence.passages),
+            },
+            meaning=understood(found.understanding, found.plan),
+            usage=meter.usage,
+        )
+    )
+
+
+def _evidence(opened: Opened, found: Found, *, top_k: int, max_tokens: int) -> Evidence:
+    from cognicraft.answer.ground import pack, whole_document
+
+    count = partial(_tokens, opened)
+    whole = _whole_document(opened, found)
+    if whole:
+        return whole_document(whole, max_tokens=max_tokens, count_tokens=count)
+    ranking = found.retrieved.ranking[:top_k]
+    stored = opened.engine.chunks([hit.chunk_id for hit in ranking])
+    scores = {hit.chunk_id: hit.score for hit in ranking}
+    return pack(stored, max_tokens=max_tokens, count_tokens=count, scores=scores)
+
+
+def _whole_document(opened: Opened, found: Found) -> list[StoredChunk]:
+    """The chunks of the document that is asked for as a whole; none where passages are wanted."""
+    identifier = found.understanding.whole_document
+    if not identifier and found.plan is not None and found.plan.strategy == "full_document":
+        hints = found.understanding.hints
+        identifier = hints[0].document_id if hints else ""
+    return opened.engine.document_chunks(identifier) if identifier else []
+
+
+def _shown_whole(
+    opened: Opened,
+    question: str,
+    settings: Settings,
+    found: Found,
+    chunks: Sequence[StoredChunk],
+    *,
+    started: float,
+    usage: Usage,
+) -> Answer:
+    """The document that was asked for, word for word, as far as the budget goes."""
+    from cognicraft.answer.ground import whole_document
+
+    evidence = whole_document(chunks, max_tokens=settings.answer.max_tokens, count_tokens=partial(_tokens, opened))
+    return document_answer(
+        question,
+        evidence,
+        pages=_pages(opened, [chunks[0].document_id]),
+        warnings=[*found.retrieved.warnings, *evidence.notes],
+        timings_ms=rounded(found.retrieved.timings_ms, started),
+        config={"workspace": opened.name, "max_tokens": settings.answer.max_tokens},
+        meaning=understood(found.understanding, found.plan),
+        usage=usage,
+    )
+
+
+def _tokens(opened: Opened, text: str) -> int:
+    """About as many as a language model counts: those of the first encoder."""
+    return len(next(iter(opened.embedders.values())).token_offsets(text))
+
+
+def _pages(opened: Opened, document_ids: Sequence[str]) -> dict[str, tuple[Page, ...]]:
+    records = (opened.engine.document(identifier) for identifier in dict.fromkeys(document_ids))
+    return {record.id: record.pages for record in records if record is not None}
+
+
+def quoted(opened: Opened, question: str, settings: Settings, found: Found, *, started: float, usage: Usage) -> Answer:
     """The answer in the words of the documents. started: `time.perf_counter()` when the question came."""
     from cognicraft.answer.extract import Passage, extract
+    from cognicraft.answer.features import NOT_NAMED, Named
     from cognicraft.answer.scoring import DEFAULT_THRESHOLD
+    from cognicraft.search.route import SURELY_NAMED
 
     engine, embedders, retrieved = opened.engine, opened.embedders, found.retrieved
     threshold = settings.answer.threshold
     threshold = DEFAULT_THRESHOLD if threshold is None else threshold
-    ranking = retrieved.ranking[: settings.answer.passages]
+    sure = any(hint.fit > SURELY_NAMED for hint in found.understanding.hints)
+    passages = settings.answer.passages * (2 if sure else 1)
+    ranking = retrieved.ranking[:passages]
     scores = {hit.chunk_id: hit.score for hit in ranking}
     stored = engine.chunks(list(scores))
-    arm = next((name for name in embedders if name in found.arms.encodings), next(iter(embedders)))
-    encoding = found.arms.encodings.get(arm) or embedders[arm].encode_query(question)
-    codes = engine.token_codes(arm, [chunk.id for chunk in stored])
+    # Sentences are compared token by token: by the first encoder that has token vectors, else by the shipped one.
+    coding = [name for name in embedders if keeps_token_codes(name)]
+    arm = next((name for name in coding if name in found.arms.encodings), next(iter(coding), SHIPPED))
+    embedder = embedders[arm] if arm in embedders else embedder_named(arm)
+    encoding = found.arms.encodings.get(arm) or embedder.encode_query(question)
+    codes = engine.token_codes(arm, [chunk.id for chunk in stored]) if arm in embedders else [None] * len(stored)
     extracting = time.perf_counter()
     languages = engine.languages()
+    named = {hint.document_id: Named(hint.fit, hint.words) for hint in found.understanding.hints}
     extraction = extract(
         question,
         [
@@ -52,23 +255,24 @@ def quoted(opened: Opened, question: str, settings: Settings, found: Found, *, s
                 score=scores[chunk.id],
                 arm_scores={name: place.score for name, place in retrieved.places[chunk.id].items()},
                 token_codes=code,
+                named=named.get(chunk.document_id, NOT_NAMED),
             )
             for chunk, code in zip(stored, codes, strict=True)
         ],
-        embedder=embedders[arm],
+        embedder=embedder,
         question_encoding=encoding,
         lexical_terms=partial(_terms, opened.lexical, language=max(languages, key=languages.__getitem__, default="")),
         max_sentences=settings.answer.max_sentences,
         threshold=threshold,
+        max_passages=passages,
     )
     timings = {**retrieved.timings_ms, "extract": (time.perf_counter() - extracting) * 1000}
-    records = (engine.document(identifier) for identifier in {chunk.document_id for chunk in stored})
     return answer(
         question,
         extraction,
         stored,
         scores,
-        pages={record.id: record.pages for record in records if record is not None},
+        pages=_pages(opened, [chunk.document_id for chunk in stored]),
         warnings=list(retrieved.warnings),
         timings_ms=rounded(timings, started),
         config={
@@ -79,8 +283,9 @@ def quoted(opened: Opened, question: str, settings: Settings, found: Found, *, s
             "max_sentences": settings.answer.max_sentences,
             "threshold": threshold,
             "confidence": round(extraction.confidence, 4),
-            "model": "none (extractive)",
         },
+        meaning=understood(found.understanding, found.plan),
+        usage=usage,
     )
 
 

@@ -98,7 +98,8 @@ class SearchSettings(Section):
     rerank_model: str = ""
     """Model of the `cross-encoder` (a hub name or an ONNX folder) or of `remote`; empty: ms-marco-MiniLM-L-6-v2."""
     rerank_url: str = ""
-    """Address of a `remote` reranker (Cohere, Jina and TEI shapes)."""
+    """Address of a `remote` reranker (Cohere, Jina or TEI shape), or `cohere` or `jina`; key: COHERE_API_KEY,
+    JINA_API_KEY, elsewhere RERANK_API_KEY."""
     rerank_candidates: Annotated[int, Field(ge=1, le=1000)] = 20
     """Hits that a cross-encoder, a language model or a remote reranker reads."""
     rerank_share: Annotated[float, Field(ge=0, le=1)] = 0.7
@@ -286,6 +287,12 @@ def resolve(
             remedy="`cognicraft config show` lists every setting with its value.",
         ) from None
     return Resolved(settings=settings, origins=origins, file=file)
+
+
+def parse_value(key: str, text: str) -> object:
+    """A setting's value as it is typed: lists by comma, tables as `name=1,other=2`. Raises: SettingsError."""
+    _known(key, "argument")
+    return _parse_text(key, text)
 
 
 def _known(key: str, origin: str) -> None:

@@ -8,15 +8,20 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from cognicraft import registry
+from cognicraft.encoders import embedder_named
 from cognicraft.errors import CogniCraftError, MissingExtra
+from cognicraft.records import Message
 from cognicraft.results import Check, DoctorReport
-from cognicraft.workspace import Workspace, embedder_named
+from cognicraft.roles import ROLES, OpenModels, Role, Roles
+from cognicraft.workspace import Workspace
 
 _LOW_DISK_MB = 500
+_TRY_MODEL_S = 30.0
 
 
 def diagnose(*, home: Path | None = None, config_file: Path | None = None) -> DoctorReport:
@@ -34,6 +39,7 @@ def diagnose(*, home: Path | None = None, config_file: Path | None = None) -> Do
     checks.append(_home(workspace.settings.home_folder))
     checks += [_package(name) for name in ("qdrant-edge-py", "onnxruntime", "pypdfium2", "tokenizers")]
     checks += [_encoder(name) for name in registry.names("embedders")]
+    checks += list(_models(workspace))
     checks += list(_workspaces(workspace))
     return DoctorReport(version=__version__, checks=checks)
 
@@ -95,6 +101,40 @@ def _encoder(name: str) -> Check:
         return _guarded(f"encoder {name}", work)
     except Exception as error:  # a third party's encoder may raise anything: name it instead of a traceback
         return Check(name=f"encoder {name}", ok=False, detail=repr(error), remedy="Report it to its package.")
+
+
+def _models(workspace: Workspace) -> Iterator[Check]:
+    """Every language model that some work would be given to, tried with a few tokens."""
+    models = OpenModels()
+    replies = workspace.settings.home_folder / "replies"
+    roles = Roles(workspace.settings.model, models=models, cache_folder=replies)
+    work: dict[str, list[Role]] = {}
+    try:
+        for role in ROLES:
+            work.setdefault(roles.name_of(role), []).append(role)
+    except CogniCraftError as error:
+        yield Check(name="language model", ok=False, detail=error.message, remedy=error.remedy)
+        return
+    if not any(work):
+        how = "set model.answer, or start Ollama, for answers in a model's own words"
+        yield Check(name="language model", ok=True, detail=f"none: answers quote the documents ({how})", remedy="")
+    for name, names in work.items():
+        if name:
+            yield _guarded(f"language model {name}", partial(_try_model, roles, names))
+    models.close()
+
+
+def _try_model(roles: Roles, work: list[Role]) -> str:
+    started = time.perf_counter()
+    meter = roles.meter()
+    model = roles.model(work[0], meter=meter, cached=False)
+    assert model is not None
+    reply = model.complete([Message("user", "Reply with the word: ready")], max_tokens=16, timeout_s=_TRY_MODEL_S)
+    seconds = time.perf_counter() - started
+    return (
+        f"replied {reply.text.strip()[:30]!r} in {seconds:.2f} s, reads {model.context_tokens:,} tokens, "
+        f"used for: {', '.join(work)}"
+    )
 
 
 def _workspaces(workspace: Workspace) -> Iterator[Check]:

@@ -5,11 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cognicraft.records import DocumentRecord, Page, StoredChunk
-from cognicraft.results import Answer, ArmScore, DocumentInfo, SearchHit, Sentence, Source
+from cognicraft.records import DocumentRecord, Page, Plan, StoredChunk, Understanding, Usage
+from cognicraft.results import (
+    Answer,
+    ArmScore,
+    DocumentInfo,
+    ModelUsage,
+    NamedDocument,
+    SearchHit,
+    Sentence,
+    Source,
+    Understood,
+)
 
 if TYPE_CHECKING:
     from cognicraft.answer.extract import Extraction
+    from cognicraft.answer.generate import GeneratedAnswer
+    from cognicraft.answer.ground import Evidence
+    from cognicraft.answer.passages import EvidencePassage
     from cognicraft.search.retrieve import Place
 
 NOT_TOLD = "The documents do not tell."
@@ -18,6 +31,34 @@ NOT_TOLD = "The documents do not tell."
 def file_of(item: StoredChunk | DocumentRecord) -> str:
     """The file as a person names it; one document of many in it by its pointer: `huts.json#/1`."""
     return f"{item.source}#{item.pointer}" if item.pointer else item.source
+
+
+def model_usage(usage: Usage) -> ModelUsage:
+    return ModelUsage(
+        calls=usage.calls,
+        cached_calls=usage.cached_calls,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cost_usd=None if usage.cost_usd is None else round(usage.cost_usd, 6),
+    )
+
+
+def understood(understanding: Understanding, plan: Plan | None) -> Understood:
+    """What a question was taken to mean, by rule and by a model."""
+    return Understood(
+        query=understanding.query,
+        key_terms=list(understanding.key_terms),
+        language=understanding.language,
+        documents=[
+            NamedDocument(document_id=one.document_id, file=one.source, fit=round(one.fit, 3), words=list(one.words))
+            for one in understanding.hints
+        ],
+        whole_document=understanding.whole_document or None,
+        intent=plan.intent if plan else "",
+        strategy=plan.strategy if plan else "chunks",
+        queries=[query.text for query in plan.queries] if plan else [understanding.query],
+        notes=[*understanding.notes, *(plan.notes if plan else ())],
+    )
 
 
 def search_hit(rank: int, stored: StoredChunk, score: float, arms: Mapping[str, Place]) -> SearchHit:
@@ -48,6 +89,8 @@ def answer(
     warnings: list[str],
     timings_ms: dict[str, float],
     config: dict[str, Any],
+    meaning: Understood,
+    usage: Usage,
 ) -> Answer:
     """The extraction as an answer with numbered sources.
 
@@ -82,6 +125,9 @@ def answer(
             sentences=[],
             sources=nearest,
             warnings=[*warnings, *([extraction.reason] if extraction.reason else [])],
+            model="",
+            understood=meaning,
+            usage=model_usage(usage),
             timings_ms=timings_ms,
             config=config,
         )
@@ -111,8 +157,113 @@ def answer(
         sentences=sentences,
         sources=sources,
         warnings=warnings,
+        model="",
+        understood=meaning,
+        usage=model_usage(usage),
         timings_ms=timings_ms,
         config=config,
+    )
+
+
+def written(
+    question: str,
+    generated: GeneratedAnswer,
+    evidence: Evidence,
+    *,
+    pages: Mapping[str, Sequence[Page]],
+    warnings: list[str],
+    timings_ms: dict[str, float],
+    config: dict[str, Any],
+    meaning: Understood,
+    usage: Usage,
+) -> Answer:
+    """A model's answer with the passages it cites as sources, under the numbers that it was given them by.
+
+    The quote of a source is the sentences of the passage that share most with what cites it.
+    """
+    from cognicraft.answer.quoting import quote_span
+
+    sources = []
+    for number in sorted(generated.cited):
+        passage = evidence.passages[number - 1]
+        claims = [sentence.claim for sentence in generated.sentences if number in sentence.citations]
+        sources.append(_passage_source(passage, quote_span(" ".join(claims), passage.text), pages))
+    if not generated.answered:
+        sources = [_passage_source(one, (0, len(one.text)), pages) for one in evidence.passages[:3]]
+    return Answer(
+        question=question,
+        answered=generated.answered,
+        answer=generated.text if generated.answered else NOT_TOLD,
+        sentences=[
+            Sentence(
+                text=sentence.text,
+                start=sentence.start,
+                end=sentence.end,
+                citations=list(sentence.citations),
+                unknown_citations=list(sentence.unknown),
+            )
+            for sentence in generated.sentences
+        ],
+        sources=sources,
+        model=generated.model,
+        understood=meaning,
+        usage=model_usage(usage),
+        warnings=list(dict.fromkeys(warnings)),
+        timings_ms=timings_ms,
+        config=config,
+    )
+
+
+def document_answer(
+    question: str,
+    evidence: Evidence,
+    *,
+    pages: Mapping[str, Sequence[Page]],
+    warnings: list[str],
+    timings_ms: dict[str, float],
+    config: dict[str, Any],
+    meaning: Understood,
+    usage: Usage,
+) -> Answer:
+    """A whole document as the answer: its passages one after the other, each a sentence of its own source."""
+    text = ""
+    sentences = []
+    for passage in evidence.passages:
+        text += "\n\n" if text else ""
+        sentences.append(
+            Sentence(text=passage.text, start=len(text), end=len(text) + len(passage.text), citations=[passage.number])
+        )
+        text += passage.text
+    return Answer(
+        question=question,
+        answered=True,
+        answer=text,
+        sentences=sentences,
+        sources=[_passage_source(one, (0, len(one.text)), pages) for one in evidence.passages],
+        model="",
+        understood=meaning,
+        usage=model_usage(usage),
+        warnings=warnings,
+        timings_ms=timings_ms,
+        config=config,
+    )
+
+
+def _passage_source(passage: EvidencePassage, span: tuple[int, int], pages: Mapping[str, Sequence[Page]]) -> Source:
+    start, end = passage.place.start + span[0], passage.place.start + span[1]
+    spanned = [p.number for p in pages.get(passage.place.document_id, ()) if p.start < end and start < p.end]
+    return Source(
+        n=passage.number,
+        document_id=passage.place.document_id,
+        file=passage.place.file,
+        page=spanned[0] if spanned else None,
+        page_end=spanned[-1] if spanned else None,
+        heading=" > ".join(passage.heading_path),
+        quote=passage.text[span[0] : span[1]],
+        start=start,
+        end=end,
+        score=passage.score,
+        also=[place.file for place in passage.also],
     )
 
 

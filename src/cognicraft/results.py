@@ -15,6 +15,16 @@ class Result(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class ModelUsage(Result):
+    """Calls of language models."""
+
+    calls: int = Field(description="Replies that were paid for.")
+    cached_calls: int = Field(description="Replies taken from the cache.")
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None = Field(description="Null where the price of a model is not known.")
+
+
 class ArmScore(Result):
     """Where one arm put a hit."""
 
@@ -38,11 +48,36 @@ class SearchHit(Result):
     arms: dict[str, ArmScore] = Field(description="Rank and score in each arm that found it, reranker included.")
 
 
+class NamedDocument(Result):
+    """A document that the question seems to name."""
+
+    document_id: str
+    file: str
+    fit: float = Field(description="How surely it is named, 0..1.")
+    words: list[str] = Field(description="The words of the question, or taught by the documents, that name it.")
+
+
+class Understood(Result):
+    """What a question was taken to mean."""
+
+    query: str = Field(description="The question as it was searched.")
+    key_terms: list[str]
+    language: str
+    documents: list[NamedDocument] = Field(description="Documents that it names, best first; these were preferred.")
+    whole_document: str | None = Field(description="Id of the document that is asked for as a whole.")
+    intent: str = Field(description="From a plan by a model; '' without one.")
+    strategy: str
+    queries: list[str] = Field(description="Every text that was searched with, the question first.")
+    notes: list[str]
+
+
 class SearchResult(Result):
     """What `search` gives."""
 
     query: str
     hits: list[SearchHit]
+    understood: Understood
+    usage: ModelUsage = Field(description="What calls of a language model took.")
     warnings: list[str] = Field(description="What was left out or went without, in sentences.")
     timings_ms: dict[str, float] = Field(description="Milliseconds by step.")
 
@@ -53,7 +88,10 @@ class Sentence(Result):
     text: str
     start: int = Field(description="Start of the sentence in `answer`.")
     end: int
-    citations: list[int] = Field(description="Numbers of the sources that say it.")
+    citations: list[int] = Field(description="Numbers of the sources that say it; empty where it cites none.")
+    unknown_citations: list[int] = Field(
+        default=[], description="Numbers that a model cited although no such source was given."
+    )
 
 
 class Source(Result):
@@ -69,6 +107,7 @@ class Source(Result):
     start: int
     end: int
     score: float
+    also: list[str] = Field(default=[], description="Other files that hold the same text.")
 
 
 class Answer(Result):
@@ -79,9 +118,36 @@ class Answer(Result):
     answer: str
     sentences: list[Sentence]
     sources: list[Source] = Field(description="Cited sources; where nothing answers, the nearest passages.")
+    model: str = Field(description="Language model that wrote it; '' where sentences are quoted word for word.")
+    understood: Understood
+    usage: ModelUsage
     warnings: list[str]
     timings_ms: dict[str, float]
     config: dict[str, Any] = Field(description="Settings that this answer was made with.")
+
+
+class StepEvent(Result):
+    """While an answer is made: a step begins."""
+
+    kind: Literal["step"] = "step"
+    step: str
+
+
+class TokenEvent(Result):
+    """While an answer is written: the next piece of its text."""
+
+    kind: Literal["token"] = "token"
+    text: str
+
+
+class AnswerEvent(Result):
+    """The answer, whole. Where a model broke off, it replaces the pieces that came before."""
+
+    kind: Literal["answer"] = "answer"
+    answer: Answer
+
+
+AskEvent = StepEvent | TokenEvent | AnswerEvent
 
 
 class DocumentInfo(Result):
@@ -137,6 +203,22 @@ class IngestReport(Result):
     timings_ms: dict[str, float]
 
 
+class ReindexReport(Result):
+    """What one run of `reindex` did."""
+
+    workspace: str
+    encoders_before: list[str]
+    encoders: list[str]
+    switched: bool = Field(description="False where the workspace had these encoders already: nothing was done.")
+    documents: int = Field(description="Documents in the workspace.")
+    failed: int = Field(description="Files on the quarantine list, which came along.")
+    chunks: int = Field(description="Chunks in the workspace.")
+    kept: int = Field(description="Documents and failed files that an earlier run, cut off, had done.")
+    encoded_chunks: int = Field(description="Chunks encoded by this run.")
+    warnings: list[str]
+    timings_ms: dict[str, float]
+
+
 class WorkspaceInfo(Result):
     """A workspace as `workspaces list` shows it."""
 
@@ -147,6 +229,25 @@ class WorkspaceInfo(Result):
     documents: int | None = Field(description="Null while another process holds it.")
     chunks: int | None
     disk_bytes: int
+    note: str
+
+
+class ListedModel(Result):
+    """A language model of the catalog."""
+
+    name: str = Field(description="As it is given to `--model`.")
+    size: str = Field(description="small, medium, large or flagship; several where one model serves for several.")
+    context_tokens: int
+    input_usd: float | None = Field(description="US dollars per million tokens read; null where not known.")
+    output_usd: float | None
+    key: str = Field(description="Variable that holds the provider's key, and whether it is set.")
+
+
+class ModelListing(Result):
+    """What `models` shows."""
+
+    models: list[ListedModel]
+    roles: dict[str, str] = Field(description="Work -> model that does it; '' for none.")
     note: str
 
 

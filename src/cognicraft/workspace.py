@@ -11,13 +11,12 @@ the files of its engine (everything else). It is made by the first `ingest`.
 
 from __future__ import annotations
 
-import inspect
 import os
 import shutil
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -27,10 +26,13 @@ from typing import TYPE_CHECKING, Any
 from cognicraft import registry
 from cognicraft.asking import ask, rounded
 from cognicraft.config import Resolved, Settings, resolve
+from cognicraft.encoders import canonical_name, embedder_named, keeps_token_codes
+from cognicraft.engines.read_write_lock import ReadWriteLock
 from cognicraft.errors import (
     CogniCraftError,
     DocumentNotFound,
     EmbedderMismatch,
+    EngineError,
     ReadError,
     SettingsError,
     UsageError,
@@ -38,7 +40,8 @@ from cognicraft.errors import (
     WorkspaceLocked,
     WorkspaceNotFound,
 )
-from cognicraft.ingestion import FileRead, FileToRead, IngestRun, IngestSteps, Progress, nothing_found
+from cognicraft.ingesting import context_price, contexts_by_model, ingest_steps, read_files, root_of
+from cognicraft.ingestion import FileToRead, IngestRun, Progress, nothing_found
 from cognicraft.manifest import (
     EncoderStamp,
     Manifest,
@@ -46,21 +49,32 @@ from cognicraft.manifest import (
     read_manifest,
     refuse_other_settings,
 )
-from cognicraft.presenting import document_info, file_of, search_hit, text_of
+from cognicraft.presenting import document_info, file_of, model_usage, search_hit, text_of, understood
 from cognicraft.protocols import Embedder, Engine
 from cognicraft.records import Chunk, Document, DocumentRecord, EngineInfo, Filter
 from cognicraft.results import (
     Answer,
+    AnswerEvent,
+    AskEvent,
     DocumentInfo,
     DocumentText,
     IngestReport,
+    ModelListing,
+    ReindexReport,
     SearchResult,
     WorkspaceInfo,
 )
+from cognicraft.roles import OpenModels, Roles, listing
 from cognicraft.searching import Opened, find
+from cognicraft.sessions import Sessions
 
 if TYPE_CHECKING:
+    from cognicraft.chat import Chat
+    from cognicraft.ingest.context_estimate import ContextEstimate
+    from cognicraft.ingest.encode import LexicalDocument
+    from cognicraft.reindexing import ReindexProgress
     from cognicraft.search.lexical import LexicalEncoder
+    from cognicraft.search.names import Names
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +112,13 @@ class Workspace:
         self._manifest: Manifest | None = None
         self._engine: Engine | None = None
         self._opening = threading.Lock()
+        # Changes share it; the switch of a reindex has it alone, so that nothing written to the old engine is lost.
+        self._changes = ReadWriteLock()
+        # Questions over the open engine share it; one per engine: the old one is closed when its last question ends.
+        self._asked = ReadWriteLock()
+        self._models = OpenModels()
+        self._learned: Names | None = None
+        self._learning = threading.Lock()
 
     @property
     def name(self) -> str:
@@ -137,6 +158,8 @@ class Workspace:
             if self._engine is not None:
                 self._engine.close()
                 self._engine = None
+                self._learned = None
+        self._models.close()
 
     def __enter__(self) -> Workspace:
         return self
@@ -155,13 +178,15 @@ class Workspace:
         retry_failed: bool = False,
         progress: ProgressCallback | None = None,
         cancelled: Callable[[], bool] | None = None,
+        confirm: Callable[[ContextEstimate], bool] | None = None,
     ) -> IngestReport:
         """Bring the workspace up to these files, folders and globs: new ones in, changed ones replaced.
 
         prune: remove documents whose file has vanished from the folders given. retry_failed: read files on the
         quarantine list again although they have not changed. progress: called after each batch. cancelled: asked
-        between steps. A file that cannot be read is in `report.failed`, not an error.
-        Raises: UsageError, Cancelled, WorkspaceLocked, EmbedderMismatch, EngineError.
+        between steps. confirm: where a language model writes contexts, asked before it is paid, with what it will take;
+        False raises Cancelled. A file that cannot be read is in `report.failed`, not an error.
+        Raises: UsageError, Cancelled, WorkspaceLocked, EmbedderMismatch, EngineError, ModelError.
         """
         from cognicraft.ingest.discover import count_skipped, discover
 
@@ -178,17 +203,16 @@ class Workspace:
                 found.append(file)
         if not found and not any(os.path.lexists(file.path) for file, _ in failures) and not self.exists():
             return nothing_found(self.name, failures, skipped)  # a path mistyped makes no workspace
-        engine = self._open(make=True)
-        run = IngestRun(engine, self._steps(), workspace=self.name, progress=progress, cancelled=cancelled)
-        return run.files(
-            found,
-            failures,
-            read=self._read,
-            skipped=skipped,
-            roots=[_root(name) for name in names],
-            prune=prune,
-            retry_failed=retry_failed,
-        )
+        with self._changes.read(), self._run(progress, cancelled, confirm) as run:
+            return run.files(
+                found,
+                failures,
+                read=partial(read_files, settings=self.settings.ingest),
+                skipped=skipped,
+                roots=[root_of(name) for name in names],
+                prune=prune,
+                retry_failed=retry_failed,
+            )
 
     def ingest_documents(
         self,
@@ -196,11 +220,68 @@ class Workspace:
         *,
         progress: ProgressCallback | None = None,
         cancelled: Callable[[], bool] | None = None,
+        confirm: Callable[[ContextEstimate], bool] | None = None,
     ) -> IngestReport:
         """Bring documents in that are in memory already; `source` and `pointer` tell them apart."""
-        engine = self._open(make=True)
-        run = IngestRun(engine, self._steps(), workspace=self.name, progress=progress, cancelled=cancelled)
-        return run.documents(documents)
+        with self._changes.read(), self._run(progress, cancelled, confirm) as run:
+            return run.documents(documents)
+
+    def reindex(
+        self,
+        *encoders: str,
+        progress: Callable[[ReindexProgress], None] | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> ReindexReport:
+        """Encode the whole workspace again with these encoders, from the text it holds; no file is read.
+
+        It answers with the old encoders until the end, in this process and in others. Cut off, it goes on from there
+        when called again. Raises: WorkspaceNotFound, UsageError, MissingExtra, ModelError, WorkspaceLocked,
+        EngineError, Cancelled.
+        """
+        from cognicraft.reindexing import ReindexSteps, reindex
+
+        names = tuple(dict.fromkeys(map(canonical_name, encoders)))
+        if not names:
+            raise UsageError("No encoder was named.", remedy="Name one or more, such as multilingual-e5.")
+        if self.settings.engine == "memory":
+            raise UsageError(
+                "A workspace in memory cannot change its encoders.", remedy="Ingest into a new one with the others."
+            )
+        if not self.exists():
+            raise self._not_found()
+        steps = ReindexSteps(
+            embedders={name: self._embedder(name) for name in names},
+            lexical=_document_terms,
+            old=self._lent,
+            new=lambda manifest: self._open_engine(manifest, make=True),
+            changes=self._changes.write,
+            switched=self._switched,
+        )
+        return reindex(self.path, steps, workspace=self.name, progress=progress, cancelled=cancelled)
+
+    @contextmanager
+    def _lent(self, manifest: Manifest) -> Iterator[Engine]:
+        """The engine of this manifest: the open one, or opened only as long as it is needed."""
+        with self._opening:
+            own = self._engine if self._manifest and self._manifest.folder == manifest.folder else None
+        if own is not None:
+            yield own
+            return
+        engine = self._open_engine(manifest, make=False)
+        try:
+            yield engine
+        finally:
+            engine.close()
+
+    def _switched(self, manifest: Manifest) -> None:
+        """The manifest names another generation now: later calls open that one; the old engine is let go of."""
+        with self._opening:
+            old, asked = self._engine, self._asked
+            self._engine, self._manifest, self._asked = None, manifest, ReadWriteLock()
+            self._forget_names()
+        if old is not None:
+            with asked.write():  # the last question that it was asked ends first
+                old.close()
 
     # ── search ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -235,10 +316,12 @@ class Workspace:
             },
             settings,
         )
-        opened = self._opened()
-        found = find(opened, query, own.search, where=where, limit=own.search.limit)
-        retrieved = found.retrieved
-        by_id = {chunk.id: chunk for chunk in opened.engine.chunks([hit.chunk_id for hit in retrieved.ranking])}
+        roles = self._roles(own)
+        meter = roles.meter()
+        with self._opened() as opened:
+            found = find(opened, query, own.search, where=where, limit=own.search.limit, roles=roles, meter=meter)
+            retrieved = found.retrieved
+            by_id = {chunk.id: chunk for chunk in opened.engine.chunks([hit.chunk_id for hit in retrieved.ranking])}
         hits = [
             search_hit(
                 rank,
@@ -252,6 +335,8 @@ class Workspace:
         return SearchResult(
             query=query,
             hits=hits,
+            understood=understood(found.understanding, found.plan),
+            usage=model_usage(meter.usage),
             warnings=list(retrieved.warnings),
             timings_ms=rounded(retrieved.timings_ms, started),
         )
@@ -260,6 +345,7 @@ class Workspace:
         self,
         question: str,
         *,
+        model: str | None = None,
         arms: Sequence[str] | None = None,
         fusion: str | None = None,
         weights: Mapping[str, float] | None = None,
@@ -268,13 +354,50 @@ class Workspace:
         where: str | Filter | None = None,
         max_sentences: int | None = None,
         threshold: float | None = None,
+        history: Sequence[tuple[str, str]] = (),
         settings: Mapping[str, object] | None = None,
     ) -> Answer:
-        """The sentences of the documents that answer, word for word, each with its source; or that they do not tell.
+        """What the documents say to a question, each sentence with its sources; or that they do not tell.
 
-        threshold: confidence in 0..1 below which nothing is answered; left out, the measured default.
-        Raises: as `search`.
+        model: `provider:model` that writes the answer; without one (`none`, or nothing set) the sentences that answer
+        are quoted word for word. max_sentences, threshold: of quotes; below that confidence (0..1) nothing is quoted.
+        history: (question, answer) before this one. settings: any other `search.…`, `answer.…` or `model.…` setting.
+        A model that cannot be reached or breaks off is replaced by quotes, and `warnings` say so.
+        Raises: as `search`; ModelAuthentication, ModelNotFound, BudgetSpent.
         """
+        events = self.ask_stream(
+            question,
+            model=model,
+            arms=arms,
+            fusion=fusion,
+            weights=weights,
+            rerank=rerank,
+            depth=depth,
+            where=where,
+            max_sentences=max_sentences,
+            threshold=threshold,
+            history=history,
+            settings=settings,
+        )
+        return next(event.answer for event in events if isinstance(event, AnswerEvent))
+
+    def ask_stream(
+        self,
+        question: str,
+        *,
+        model: str | None = None,
+        arms: Sequence[str] | None = None,
+        fusion: str | None = None,
+        weights: Mapping[str, float] | None = None,
+        rerank: str | None = None,
+        depth: int | None = None,
+        where: str | Filter | None = None,
+        max_sentences: int | None = None,
+        threshold: float | None = None,
+        history: Sequence[tuple[str, str]] = (),
+        settings: Mapping[str, object] | None = None,
+    ) -> Iterator[AskEvent]:
+        """As `ask`, with events while the answer is made, the answer last. Closing the iterator stops the model."""
         own = self._settings_of_call(
             {
                 "search.arms": None if arms is None else tuple(arms),
@@ -282,12 +405,67 @@ class Workspace:
                 "search.weights": None if weights is None else dict(weights),
                 "search.rerank": rerank,
                 "search.depth": depth,
+                "model.answer": model,
                 "answer.max_sentences": max_sentences,
                 "answer.threshold": threshold,
             },
             settings,
         )
-        return ask(self._opened(), question, own, where=where)
+        return self._events(question, own, where=where, history=history)
+
+    def _events(
+        self, question: str, own: Settings, *, where: str | Filter | None, history: Sequence[tuple[str, str]]
+    ) -> Iterator[AskEvent]:
+        with self._opened() as opened:
+            yield from ask(opened, question, own, where=where, roles=self._roles(own), history=history)
+
+    def chat(
+        self,
+        session: str | None = None,
+        *,
+        where: str | Filter | None = None,
+        settings: Mapping[str, object] | None = None,
+    ) -> Chat:
+        """A conversation: follow-ups are put so that they stand alone, every turn is kept under this home.
+
+        session: id (or its first characters) of one to go on with, or `last`; left out, a new one. where, settings: for
+        every question, as in `ask`. Raises: NotFound, UsageError, SettingsError.
+        """
+        from cognicraft.answer.followup import FollowUp, stand_alone
+        from cognicraft.chat import Chat
+        from cognicraft.search.stopwords import STOP_WORDS
+
+        own = self._settings_of_call({}, settings)
+
+        def rewrite(question: str, history: Sequence[tuple[str, str]]) -> FollowUp:
+            roles = self._roles(own)
+            return stand_alone(
+                question,
+                history,
+                model=roles.model("rewrite", meter=roles.meter()),
+                timeout_s=own.search.plan_timeout_s,
+                stop_words=STOP_WORDS,
+            )
+
+        def answered(question: str, history: Sequence[tuple[str, str]]) -> Iterator[AskEvent]:
+            return self.ask_stream(question, where=where, history=history, settings=settings)
+
+        kept = self.sessions.new() if session is None else self.sessions.open(session)
+        return Chat(kept, rewrite=rewrite, ask_stream=answered)
+
+    @property
+    def sessions(self) -> Sessions:
+        """The conversations of this workspace: `list()`, `open(ID)`, `delete(ID)`."""
+        return Sessions(self.settings.home_folder / "sessions" / self.name, workspace=self.name)
+
+    @property
+    def model_note(self) -> str:
+        """One line on the model that answers, where the person chose none; "" where they did."""
+        return self._roles(self.settings).note
+
+    def models(self, *, provider: str | None = None) -> ModelListing:
+        """The language models that can be named, and which does which work. Raises: UsageError."""
+        return listing(self._roles(self.settings), provider=provider)
 
     def rankings(
         self,
@@ -312,8 +490,9 @@ class Workspace:
             },
             settings,
         )
-        opened = self._opened()
-        found = find(opened, question, own.search, where=where, limit=None)
+        roles = self._roles(own)
+        with self._opened() as opened:
+            found = find(opened, question, own.search, where=where, limit=None, roles=roles, meter=roles.meter())
         rankings = found.arms.rankings
         return Rankings(
             fused=[hit.chunk_id for hit in found.retrieved.ranking],
@@ -349,8 +528,10 @@ class Workspace:
 
     def delete(self, document: str) -> DocumentInfo:
         """Remove a document, or a file from the quarantine list, for good. Found as in `document`."""
-        record = self._find(document)
-        self._open().delete([record.id])
+        with self._changes.read():
+            record = self._find(document)
+            self._forget_names()
+            self._open().delete([record.id])
         return document_info(record)
 
     def info(self) -> EngineInfo:
@@ -372,7 +553,11 @@ class Workspace:
         self.close()
         if not self.path.is_dir():
             raise self._not_found()
-        WorkspaceLock(self.path / "lock").release()  # refuses while another process works in it
+        manifest = read_manifest(self.path)
+        held = [self.path / (manifest.folder if manifest else "") / "lock", self.path / "reindex.lock"]
+        for lock in held:
+            if lock.parent.is_dir():
+                WorkspaceLock(lock).release()  # refuses while another process works in it
         # Out of sight at once, then removed: a kill in between leaves no half a workspace.
         gone = self.path.with_name(f".{self.name}.deleted-{os.getpid()}")
         self.path.rename(gone)
@@ -409,34 +594,56 @@ class Workspace:
     def _open(self, *, make: bool = False) -> Engine:
         with self._opening:
             if self._engine is None:
-                manifest = self._manifest or read_manifest(self.path)
+                # From the disk each time: another process may have switched it to other encoders.
+                manifest = read_manifest(self.path) or self._manifest
                 if manifest is None and not make:
                     raise self._not_found()
                 if manifest is None:
                     self._manifest, self._engine = self._make()
                 else:
-                    self._check_encoders(manifest)
-                    self._manifest, self._engine = manifest, self._open_engine(manifest, make=make)
+                    self._manifest, self._engine = self._open_current(manifest, make=make)
             if make:
                 assert self._manifest is not None
                 refuse_other_settings(self._manifest, self.settings.ingest, self._resolved.origins, workspace=self.name)
             return self._engine
 
+    def _open_current(self, manifest: Manifest, *, make: bool) -> tuple[Manifest, Engine]:
+        """Open what the manifest names; a reindex may switch it between reading the one and opening the other."""
+        from cognicraft.generations import clear_old_generations
+
+        while True:
+            self._check_encoders(manifest)
+            try:
+                engine = self._open_engine(manifest, make=make)
+            except (WorkspaceFormat, EngineError):
+                now = read_manifest(self.path)
+                if now is None or now == manifest:
+                    raise
+            else:
+                now = read_manifest(self.path)
+                if now is None or now == manifest:
+                    if now is not None:
+                        clear_old_generations(self.path, manifest)
+                    return manifest, engine
+                engine.close()
+            manifest = now
+
     def _make(self) -> tuple[Manifest, Engine]:
         settings = self.settings
         registry.load("engines", settings.engine)  # a name that nothing has leaves nothing behind
         stamps = []
-        for name in settings.ingest.encoders:
-            embedder = embedder_named(name)
+        for name in map(canonical_name, settings.ingest.encoders):
+            embedder = self._embedder(name)
             stamps.append(EncoderStamp(name=name, dimensions=embedder.dimensions, fingerprint=embedder.fingerprint))
         lexical = _new_lexical()
+        late_interaction = settings.ingest.late_interaction and any(keeps_token_codes(stamp.name) for stamp in stamps)
         manifest = Manifest(
             engine=settings.engine,
             encoders=tuple(stamps),
             bm25_k1=lexical.k1,
             bm25_b=lexical.b,
             bm25_average_length=lexical.average_length,
-            **kept_settings(settings.ingest),
+            **{**kept_settings(settings.ingest), "late_interaction": late_interaction},
         )
         if settings.engine == "memory":
             return manifest, self._open_engine(manifest, make=True)
@@ -451,7 +658,7 @@ class Workspace:
         if manifest.engine == "memory":
             engine: Engine = kind(dense=dense)
             return engine
-        folder = self.path
+        folder = self.path / manifest.folder
         if not make and not (folder / "engine.json").is_file():
             raise WorkspaceFormat(
                 f"The workspace {self.name} has no engine files in {folder}.",
@@ -473,12 +680,13 @@ class Workspace:
 
     def _check_encoders(self, manifest: Manifest) -> None:
         for stamp in manifest.encoders:
-            fingerprint = embedder_named(stamp.name).fingerprint
+            fingerprint = self._embedder(stamp.name).fingerprint
             if fingerprint != stamp.fingerprint:
                 raise EmbedderMismatch(
                     f"The workspace {self.name} was made with another version of the encoder {stamp.name} "
                     f"({stamp.fingerprint}; installed is {fingerprint}).",
-                    remedy="Ingest again into a new workspace, or install the version it was made with.",
+                    remedy=f"Encode it again: cognicraft reindex --embedder {stamp.name} -w {self.name}; or install "
+                    "the version it was made with.",
                 )
 
     def _not_found(self) -> WorkspaceNotFound:
@@ -487,68 +695,55 @@ class Workspace:
             remedy=f"Make it with: cognicraft ingest FOLDER -w {self.name}",
         )
 
+    def _embedder(self, name: str) -> Embedder:
+        own = self.settings.model
+        return embedder_named(
+            name, base_url=own.base_url, api_key=own.api_key.get_secret_value() if own.api_key else None
+        )
+
     def _embedders(self) -> dict[str, Embedder]:
-        return {name: embedder_named(name) for name in self.manifest.encoder_names}
+        return {name: self._embedder(name) for name in self.manifest.encoder_names}
 
     def _lexical(self) -> LexicalEncoder:
         manifest = self.manifest
         return _lexical(manifest.bm25_k1, manifest.bm25_b, manifest.bm25_average_length)
 
-    def _steps(self) -> IngestSteps:
-        from cognicraft.ingest.contextualize import contextualize
-        from cognicraft.ingest.language import detect
-
+    @contextmanager
+    def _run(
+        self,
+        progress: ProgressCallback | None,
+        cancelled: Callable[[], bool] | None,
+        confirm: Callable[[ContextEstimate], bool] | None,
+    ) -> Iterator[IngestRun]:
+        """One run of ingest over the open workspace, which is made where there is none."""
+        new = not self.exists()
+        engine = self._open(make=True)
         assert self._manifest is not None
-        manifest, lexical = self._manifest, self._lexical()
-        splitter: Any = registry.load("splitters", manifest.splitter)
-        if manifest.splitter == "structure":
-            split = splitter(max_tokens=manifest.chunk_tokens, overlap_tokens=manifest.overlap_tokens)
-        else:
-            split = splitter(
-                max_characters=manifest.chunk_characters,
-                overlap_characters=manifest.overlap_characters,
-                separators=manifest.separators,
+        roles = self._roles(self.settings)
+        contexts, stamped = contexts_by_model(self._manifest, roles, self.settings)
+        if stamped != self._manifest and stamped.engine != "memory":
+            stamped.write(self.path)
+        self._manifest = stamped
+        self._forget_names()
+        try:
+            yield IngestRun(
+                engine,
+                ingest_steps(stamped, embedders=self._embedders(), lexical=self._lexical(), contexts=contexts),
+                workspace=self.name,
+                progress=progress,
+                cancelled=cancelled,
+                confirm=confirm,
+                price=partial(context_price, roles),
             )
-        return IngestSteps(
-            split=split,
-            contextualize=partial(contextualize, dense=manifest.context_dense, lexical=manifest.context_lexical),
-            detect_language=lambda document: detect(document.text, hint=document.language).code,
-            embedders=self._embedders(),
-            lexical=lambda text, language: lexical.document(text, language=language),
-            token_codes=manifest.late_interaction,
-            revision_key=manifest.revision_key,
-        )
-
-    def _read(self, files: Iterable[FileToRead]) -> Iterator[FileRead]:
-        """Read in worker processes, which are started when there is something to read."""
-        from cognicraft.ingest.worker import ReaderPool
-
-        settings = self.settings.ingest
-        options: dict[str, object] = {"max_file_mb": settings.max_file_mb}
-        if settings.json_text:
-            options["json_text"] = settings.json_text
-        if settings.json_metadata:
-            options["json_metadata"] = settings.json_metadata
-        by_path: dict[str, FileToRead] = {}
-
-        def named() -> Iterator[tuple[str, dict[str, object]]]:
-            for file in files:
-                by_path[file.path] = file
-                yield file.path, options
-
-        with ReaderPool(
-            workers=settings.workers or min(4, os.cpu_count() or 1),
-            memory_limit_mb=settings.memory_limit_mb,
-            deadline_s=settings.deadline_s,
-            recycle_after=200,
-        ) as pool:
-            for outcome in pool.read(named()):
-                yield FileRead(
-                    file=by_path[outcome.path],
-                    documents=outcome.documents,
-                    error=outcome.error,
-                    done=outcome.done,
-                )
+        except CogniCraftError:
+            # A run that brought nothing in would hold the person to the settings of an empty workspace.
+            if new and self.settings.engine != "memory" and next(engine.documents(), None) is None:
+                self.delete_workspace()
+            raise
+        finally:
+            self._forget_names()
+            if contexts is not None:
+                contexts.close()
 
     def _settings_of_call(self, given: Mapping[str, object], more: Mapping[str, object] | None) -> Settings:
         """The settings with what this call changes, checked as settings are. Raises: SettingsError."""
@@ -561,15 +756,48 @@ class Workspace:
                 )
         return self._resolved.changed(changed) if changed else self.settings
 
-    def _opened(self) -> Opened:
-        engine = self._open()
-        return Opened(
-            name=self.name,
-            manifest=self.manifest,
-            engine=engine,
-            embedders=self._embedders(),
-            lexical=self._lexical(),
-        )
+    def _roles(self, settings: Settings) -> Roles:
+        return Roles(settings.model, models=self._models, cache_folder=self.settings.home_folder / "replies")
+
+    @contextmanager
+    def _opened(self) -> Iterator[Opened]:
+        """The workspace as it is now, for one question: a reindex that ends meanwhile leaves it open till then."""
+        with ExitStack() as stack:
+            while True:
+                self._open()
+                with self._opening:
+                    engine, manifest = self._engine, self._manifest
+                    if engine is not None and manifest is not None:
+                        stack.enter_context(self._asked.read())
+                        break
+            yield Opened(
+                name=self.name,
+                manifest=manifest,
+                engine=engine,
+                embedders={name: self._embedder(name) for name in manifest.encoder_names},
+                lexical=_lexical(manifest.bm25_k1, manifest.bm25_b, manifest.bm25_average_length),
+                names=self._names,
+            )
+
+    def _names(self) -> Names:
+        """What the documents' names teach, learned once for as long as the documents stay the same."""
+        from cognicraft.search.aliases import early_chunks
+        from cognicraft.search.names import Names
+
+        with self._learning:
+            if self._learned is None:
+                engine, stamp = self._open(), self.manifest.encoders[0]
+                languages = engine.languages()
+                language = max(languages, key=languages.__getitem__, default="")
+                self._learned = Names.learn(
+                    engine.documents(),
+                    terms=partial(self._lexical().terms, language=language),
+                    first_chunks_of=partial(early_chunks, engine, arm=stamp.name, dimensions=stamp.dimensions),
+                )
+            return self._learned
+
+    def _forget_names(self) -> None:
+        self._learned = None
 
     def _find(self, document: str) -> DocumentRecord:
         engine = self._open()
@@ -598,20 +826,15 @@ class Workspace:
         return fits[0]
 
 
-@cache
-def embedder_named(name: str) -> Embedder:
-    """The encoder of that name, loaded once in a process. Raises: UsageError, MissingExtra, ModelFileError."""
-    kind = registry.load("embedders", name)
-    # A model that is converted once on its first use takes half a minute: say so.
-    wants_progress = "progress" in inspect.signature(kind).parameters
-    embedder: Embedder = kind(progress=lambda line: print(line, file=sys.stderr)) if wants_progress else kind()
-    return embedder
-
-
 def _new_lexical() -> LexicalEncoder:
     from cognicraft.search.lexical import LexicalEncoder
 
     return LexicalEncoder()
+
+
+def _document_terms(manifest: Manifest) -> LexicalDocument:
+    lexical = _lexical(manifest.bm25_k1, manifest.bm25_b, manifest.bm25_average_length)
+    return lambda text, language: lexical.document(text, language=language)
 
 
 @cache
@@ -619,12 +842,3 @@ def _lexical(k1: float, b: float, average_length: float) -> LexicalEncoder:
     from cognicraft.search.lexical import LexicalEncoder
 
     return LexicalEncoder(k1=k1, b=b, average_length=average_length)
-
-
-def _root(target: str) -> str:
-    """A target as the sources under it begin: a folder ends in a slash."""
-    from cognicraft.ingest.sourcename import source_of
-
-    path = Path(target).expanduser().absolute()
-    source = source_of(os.path.abspath(path))  # noqa: PTH100  (resolves "..", keeps links as discovery does)
-    return f"{source.rstrip('/')}/" if path.is_dir() else source

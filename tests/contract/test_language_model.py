@@ -17,8 +17,8 @@ from cognicraft.protocols import LanguageModel
 from cognicraft.records import Message
 from cognicraft.testing.language_model import LanguageModelConformance, colour_json
 from model_files import small_gguf
+from model_servers import CHAT_MODEL, own_server
 from provider_servers import ProviderServer, Reply, Request, provider_server
-from servers import CHAT_MODEL, own_server
 
 
 def reply_to(request: Request) -> Reply:

@@ -15,7 +15,7 @@ from cognicraft.models.provider_embedders import open_embedder
 from cognicraft.protocols import Embedder
 from cognicraft.testing.embedder import AWKWARD, QUESTIONS, TEXTS, EmbedderConformance
 from embedding_servers import embedding_server
-from servers import EMBEDDING_MODEL, ModelServer, own_server
+from model_servers import EMBEDDING_MODEL, ModelServer, own_server
 
 
 class _AtProvider(EmbedderConformance):

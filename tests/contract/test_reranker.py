@@ -18,12 +18,10 @@ from cognicraft.search.blend import blend
 from cognicraft.search.fuse import ranked
 from cognicraft.search.rerank_llm import LlmReranker
 from cognicraft.testing.reranker import PASSAGES, QUESTION, RerankerConformance
+from model_servers import ModelServer
 from provider_servers import Reply, Request, provider_server
 from rerank_servers import rerank_server
-from servers import ModelServer, llama_server
 from tiny_cross_encoder import tiny_cross_encoder
-
-__all__ = ["llama_server"]
 
 
 class TestBertCrossEncoder(RerankerConformance):

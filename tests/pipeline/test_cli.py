@@ -60,18 +60,19 @@ def test_ask_json_holds_the_promised_fields(ingested: Path) -> None:
     done = cognicraft("ask", "How high is Mont Blanc?", "--home", str(ingested), "-w", "alps", "--json")
     record = json.loads(done.stdout)
     assert list(record) == [
-        "question", "answered", "answer", "sentences", "sources", "warnings", "timings_ms", "config",
+        "question", "answered", "answer", "sentences", "sources", "model", "understood", "usage",
+        "warnings", "timings_ms", "config",
     ]  # fmt: skip
     assert set(record["sources"][0]) == {
-        "n", "document_id", "file", "page", "page_end", "heading", "quote", "start", "end", "score",
+        "n", "document_id", "file", "page", "page_end", "heading", "quote", "start", "end", "score", "also",
     }  # fmt: skip
-    assert set(record["sentences"][0]) == {"text", "start", "end", "citations"}
+    assert set(record["sentences"][0]) == {"text", "start", "end", "citations", "unknown_citations"}
 
 
 def test_search_json_holds_the_promised_fields(ingested: Path) -> None:
     done = cognicraft("search", "hut", "--home", str(ingested), "-w", "alps", "--json", "-n", "2")
     record = json.loads(done.stdout)
-    assert list(record) == ["query", "hits", "warnings", "timings_ms"]
+    assert list(record) == ["query", "hits", "understood", "usage", "warnings", "timings_ms"]
     assert len(record["hits"]) == 2
     assert set(record["hits"][0]) == {
         "rank", "chunk_id", "document_id", "file", "page", "heading", "text", "start", "end", "score", "arms",

@@ -19,7 +19,7 @@ from cognicraft.models.llm import open_language_model
 from cognicraft.protocols import LanguageModel
 from cognicraft.records import Message
 from cognicraft.testing.language_model import LanguageModelConformance
-from servers import ModelServer, own_server
+from model_servers import ModelServer, own_server
 
 QUESTION = [Message("system", "You are brief."), Message("user", "Tell me about bees.")]
 LONG_STORY = [Message("user", "Tell me a very long story about a mountain hut, with every detail.")]

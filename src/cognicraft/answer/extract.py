@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cognicraft.answer.candidates import Candidate, candidates
-from cognicraft.answer.features import QUESTION_MARKS, LexicalTerms, features
+from cognicraft.answer.features import NOT_NAMED, QUESTION_MARKS, LexicalTerms, Named, features
 from cognicraft.answer.rows import cells, chosen_cells, column_head, unit
 from cognicraft.answer.scoring import (
     CALIBRATIONS,
@@ -37,7 +37,7 @@ from cognicraft.protocols import Embedder
 from cognicraft.records import ByteArray, Encoding, FloatArray, StoredChunk
 
 MAX_PASSAGES = 10
-"""Passages after the tenth are not read."""
+"""Passages that are read unless told otherwise."""
 
 _ENCODED_SENTENCES = 40
 _NEAR_DUPLICATE = 0.85
@@ -54,12 +54,14 @@ class Passage:
     score: of the final ranking; arm_scores: by arm; both larger-is-better, kept for the caller. The order of
         the passages is what counts here.
     token_codes: of the tokens of `stored.chunk.dense_text`, as kept at ingest; None where none were kept.
+    named: how surely the question names its document, as routing found.
     """
 
     stored: StoredChunk
     score: float
     arm_scores: Mapping[str, float] = field(default_factory=dict)
     token_codes: ByteArray | None = None
+    named: Named = NOT_NAMED
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +114,11 @@ def extract(
     max_sentences: int = 3,
     threshold: float = DEFAULT_THRESHOLD,
     calibration: Calibration | None = None,
+    max_passages: int = MAX_PASSAGES,
 ) -> Extraction:
     """Quote what answers the question.
 
-    passages: best first; the first `MAX_PASSAGES` are read. question_encoding: by the same `embedder`, with
+    passages: best first; the first `max_passages` are read. question_encoding: by the same `embedder`, with
     token codes. lexical_terms: text -> its analysed terms, stop words left out.
     threshold: least confidence that counts as an answer; 0 answers whenever there is a sentence, 1
     practically never.
@@ -134,7 +137,7 @@ def extract(
         return declined("The question is empty.")
     if not lexical_terms(question):
         return declined("The question has no word that could be looked for.")
-    passages = passages[:MAX_PASSAGES]
+    passages = passages[:max_passages]
     if not passages:
         return declined("No passage was found.")
     stored = [passage.stored for passage in passages]
@@ -180,6 +183,7 @@ def describe(
         candidates=found,
         codes=_codes(found, passages, embedder),
         passages=[one.stored for one in passages],
+        named=[one.named for one in passages],
         lexical_terms=lexical_terms,
     )
 

@@ -10,7 +10,7 @@ Method: one-bit late interaction between the question's tokens and the sentence'
     sentence and the one before it, so that "He died in 1905" profits from the name before; shares of the
     question's words; whether the sentence holds what is asked for (`answer_type.py`), says what a thing is
     (`definition.py`), only leads on to it, or is a table row whose label the question names; whether it
-    stands in the document (`document_fit.py`) and under the heading that the question names, and in how
+    stands in the document (`Named`, given) and under the heading that the question names, and in how
     many documents the same words stand.
 Cost: popcounts over the stored token codes, a few ms for ten passages; nothing is encoded here.
 What can go wrong: a candidate without token codes gets 0 for late interaction and is ranked by its words
@@ -23,13 +23,13 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 import numpy as np
 
 from cognicraft.answer.answer_type import asked_for, holds
 from cognicraft.answer.candidates import CELL, Candidate
 from cognicraft.answer.definition import defines, thing_asked
-from cognicraft.answer.document_fit import document_fit, document_name
 from cognicraft.records import ByteArray, Encoding, FloatArray, StoredChunk
 
 LexicalTerms = Callable[[str], list[str]]
@@ -69,7 +69,7 @@ holds_number, holds_date, holds_name: 1 where the question asks for one and the 
 leads_on: -1 for a sentence that only leads to an answer: it ends in a colon, sends the reader elsewhere ("See
     Note 4"), or brings a list; -2 for a question; else 0.
 row_label: for a table row with figures, the share of its label's words that the question names, squared; else 0.
-document: how well the name of its document fits what the question names; in [0, 1] (`document_fit.py`).
+document: how surely the question names its document; in [0, 1], given (`Named`).
 heading: share of the words of the heading above its passage that the question names, squared; in [0, 1].
 defines: for a question that asks what a thing is, how plainly the sentence says it; in [0, 1] (`definition.py`).
 repeated: minus the share of the documents found, without its own, that hold the same words; in [-1, 0].
@@ -79,6 +79,17 @@ passage_late_interaction: mean over the question's tokens of the best cosine in 
 _LEADS_ON = (":", "\uff1a")
 _SECTION_NUMBER = re.compile(r"\s*(?:\d{1,3}(?:\.\d{1,3})*\.?|#{1,6})\s+")
 QUESTION_MARKS = ("?", "\uff1f", "\u061f")
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """How surely a question names a document, in [0, 1], and the words of the question that name it."""
+
+    fit: float = 0.0
+    words: tuple[str, ...] = ()
+
+
+NOT_NAMED = Named()
 _ELSEWHERE = re.compile(
     r"\(?(?:see|refer)(?:[_ -]also)?"
     r"(?::| to\b| (?:also )?(?:item|note|part|section|chapter|page|table|figure|appendix|“|\"))"
@@ -96,21 +107,27 @@ def features(
     candidates: Sequence[Candidate],
     codes: Sequence[ByteArray],
     passages: Sequence[StoredChunk],
+    named: Sequence[Named] = (),
     lexical_terms: LexicalTerms,
 ) -> FloatArray:
     """(candidates, len(NAMES)) float32.
 
     encoding: of the question, with token codes; token_spans: character spans of these tokens in the question.
     codes: per candidate, the codes of its own tokens, (tokens, bytes), no rows where there are none.
-    passages: where the candidates stand; of these the names and headings count.
+    passages: where the candidates stand; of these the names and headings count. named: how far the question names the
+    document of each passage, in their order; left out, it names none.
     """
     columns = np.zeros((len(candidates), len(NAMES)), dtype=np.float32)
     if not candidates:
         return columns
     of = dict(zip(NAMES, columns.T, strict=True))  # views: what is written here is written there
     words = [frozenset(lexical_terms(candidate.text)) for candidate in candidates]
+    named = named or [NOT_NAMED] * len(passages)
     asked = _asked(question, words, lexical_terms)
-    names = [frozenset(lexical_terms(document_name(one))) for one in passages]
+    names = [
+        frozenset(lexical_terms(" ".join((_document_name(one), *by.words))))
+        for one, by in zip(passages, named, strict=True)
+    ]
     before = _sentence_before(candidates)
     question_codes = encoding.token_codes
     if question_codes is not None and len(question_codes):
@@ -125,11 +142,10 @@ def features(
     kind = asked_for(question)
     contexts = ["\n".join((one.title, *one.chunk.chunk.heading_path)) for one in passages]
     heads = [frozenset(lexical_terms(context)) for context in contexts]
-    fits = document_fit(question, passages, lexical_terms=lexical_terms)
     thing = thing_asked(question)
     thing_terms = frozenset(lexical_terms(thing)) if thing else frozenset()
-    named = frozenset(term for word in asked for term in word.terms)
-    headings = [_named_heading(one, named, lexical_terms) for one in passages]
+    said = frozenset(term for word in asked for term in word.terms)
+    headings = [_named_heading(one, said, lexical_terms) for one in passages]
     documents = len({one.document_id for one in passages})
     seen: set[int] = set()
     for row, candidate in enumerate(candidates):
@@ -138,10 +154,10 @@ def features(
         of["coverage"][row] = _share(asked, words[row] | names[first])
         of["coverage_in_context"][row] = _share(asked, context)
         of["passage"][row] = 1.0 / (1 + first)
-        of["row_label"][row] = _row_label(candidate, named, lexical_terms)
+        of["row_label"][row] = _row_label(candidate, said, lexical_terms)
         of["heading"][row] = headings[first]
         of["leads_on"][row] = -_leads_on(candidate)
-        of["document"][row] = max(fits[place.passage] for place in candidate.places)
+        of["document"][row] = max(named[place.passage].fit for place in candidate.places)
         if documents > 1:
             holding = len({passages[place.passage].document_id for place in candidate.places})
             of["repeated"][row] = -(holding - 1) / (documents - 1)
@@ -157,6 +173,12 @@ def features(
         if kind is not None:
             of[f"holds_{kind}"][row] = holds(candidate.text, kind, question=question)
     return columns
+
+
+def _document_name(stored: StoredChunk) -> str:
+    """Title and file name as words."""
+    stem = PurePosixPath(stored.source.replace("\\", "/").partition("#")[0]).stem
+    return f"{stored.title} {stem.replace('_', ' ').replace('-', ' ')}"
 
 
 def _leads_on(candidate: Candidate) -> float:

@@ -2,7 +2,8 @@
 
 Exit codes: 0 done (also where the documents do not tell), 1 a defect of ours, 2 a wrong argument or setting, 3 not
 found, 4 some files could not be read (the others are in), 5 locked by another process, 6 made with another encoder
-or version, 7 an optional part or model file is missing, 8 the engine failed, 130 stopped.
+or version, 7 an optional part or model file is missing, 8 the engine failed, 9 a language model or another model that
+runs elsewhere failed, 130 stopped.
 """
 
 from __future__ import annotations
@@ -13,7 +14,20 @@ from typing import Annotated
 
 import typer
 
-from cognicraft.cli import ask, config, doctor, documents, evaluate, ingest, search, workspaces
+from cognicraft.cli import (
+    ask,
+    chat,
+    config,
+    doctor,
+    documents,
+    evaluate,
+    ingest,
+    models,
+    prompts,
+    reindex,
+    search,
+    workspaces,
+)
 
 app = typer.Typer(
     name="cognicraft",
@@ -24,7 +38,7 @@ app = typer.Typer(
     help="Ask your own documents. Every sentence of an answer carries its source, or the answer says that the "
     "documents do not tell.",
     epilog="Exit codes: 0 done, 1 defect, 2 wrong argument, 3 not found, 4 some files unreadable, 5 locked, "
-    "6 other encoder or version, 7 part missing, 8 engine failed, 130 stopped.",
+    "6 other encoder or version, 7 part missing, 8 engine failed, 9 model failed, 130 stopped.",
 )
 
 
@@ -46,10 +60,14 @@ def _options(
 
 
 app.command("ingest")(ingest.ingest)
+app.command("reindex")(reindex.reindex)
 app.command("ask")(ask.ask)
+app.command("chat")(chat.chat)
 app.command("search")(search.search)
 app.add_typer(documents.app, name="documents")
 app.add_typer(workspaces.app, name="workspaces")
+app.command("models")(models.models)
+app.add_typer(prompts.app, name="prompts")
 app.command("doctor")(doctor.doctor)
 app.add_typer(config.app, name="config")
 app.add_typer(evaluate.app, name="evaluate")

@@ -28,7 +28,35 @@ Arms = Annotated[
     ),
 ]
 Fusion = Annotated[str | None, typer.Option("--fusion", metavar="NAME", help="zscore, minmax, rrf or dbsf.")]
-Rerank = Annotated[str | None, typer.Option("--rerank", metavar="NAME", help="late-interaction or none.")]
+Rerank = Annotated[
+    str | None,
+    typer.Option(
+        "--rerank", metavar="NAME", help="late-interaction, cross-encoder, llm, llm-listwise, remote or none."
+    ),
+]
+RerankModel = Annotated[
+    str | None, typer.Option("--rerank-model", metavar="NAME", help="Cross-encoder: a hub name or an ONNX folder.")
+]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        "--model", "-m", metavar="NAME", help="Language model, provider:model (openai:small, ollama:llama3.2), or none."
+    ),
+]
+Route = Annotated[
+    bool | None, typer.Option("--route/--no-route", help="Prefer documents that the question names (default: yes).")
+]
+Plan = Annotated[
+    bool | None, typer.Option("--plan/--no-plan", help="Let a language model plan the search (default: no).")
+]
+Hyde = Annotated[
+    bool | None,
+    typer.Option("--hyde/--no-hyde", help="Search with a passage that a model makes up, too (default: no)."),
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Any search, answer or model setting, for this once. Repeatable."),
+]
 Weights = Annotated[
     list[str] | None,
     typer.Option("--weight", metavar="ARM=W", help="Weight of an arm in the fusion. Repeatable."),
@@ -67,3 +95,17 @@ def parse_weights(pairs: list[str] | None) -> dict[str, float] | None:
                 f"The weight {pair!r} is not ARM=NUMBER.", remedy="For example: --weight lexical=0.5"
             ) from None
     return weights
+
+
+def parse_settings(pairs: list[str] | None) -> dict[str, object]:
+    """`KEY=VALUE` pairs as settings; values are read as in the environment. Raises: UsageError, SettingsError."""
+    from cognicraft.config import parse_value
+    from cognicraft.errors import UsageError
+
+    values: dict[str, object] = {}
+    for pair in pairs or ():
+        key, equals, text = pair.partition("=")
+        if not equals:
+            raise UsageError(f"The setting {pair!r} is not KEY=VALUE.", remedy="For example: --set search.depth=200")
+        values[key.strip()] = parse_value(key.strip(), text)
+    return values

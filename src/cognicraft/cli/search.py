@@ -12,15 +12,21 @@ from cognicraft.cli.options import (
     Depth,
     Fusion,
     Home,
+    Hyde,
     Json,
+    Model,
+    Plan,
     Rerank,
+    RerankModel,
+    Route,
+    Set,
     Weights,
     Where,
     WorkspaceName,
 )
 
 if TYPE_CHECKING:
-    from cognicraft.results import SearchResult
+    from cognicraft.results import SearchResult, Understood
 
 
 def search(
@@ -36,16 +42,29 @@ def search(
     rerank: Rerank = None,
     depth: Depth = None,
     where: Where = None,
+    model: Model = None,
+    rerank_model: RerankModel = None,
+    route: Route = None,
+    plan: Plan = None,
+    hyde: Hyde = None,
+    changed: Set = None,
     explain: Annotated[
         bool,
         typer.Option("--explain", help="Show each hit's rank and score in every arm, and the time by step."),
     ] = False,
 ) -> None:
     """Find passages. By default by meaning and by words together, fused and reranked."""
-    from cognicraft.cli.options import parse_weights
+    from cognicraft.cli.options import parse_settings, parse_weights
     from cognicraft.cli.options import workspace as open_workspace
     from cognicraft.cli.output import print_json
 
+    settings: dict[str, object] = {
+        "model.answer": model,
+        "search.rerank_model": rerank_model,
+        "search.route": route,
+        "search.plan": plan,
+        "search.hyde": hyde,
+    }
     with open_workspace(workspace, home, config_file) as opened:
         result = opened.search(
             query,
@@ -56,6 +75,10 @@ def search(
             rerank=rerank,
             depth=depth,
             where=where,
+            settings={
+                **parse_settings(changed),
+                **{key: value for key, value in settings.items() if value is not None},
+            },
         )
     if as_json:
         print_json(result)
@@ -93,5 +116,19 @@ def _print_explained(result: SearchResult) -> None:
     ]
     table(["rank", "score", *arms, "source", "text"], rows, numeric=[0, 1])
     steps = ", ".join(f"{name} {value:.1f}" for name, value in result.timings_ms.items())
+    print_understood(result.understood)
     print(f"\nmilliseconds: {steps}")
     print_warnings(result.warnings)
+
+
+def print_understood(meaning: Understood) -> None:
+    """What a question was taken to mean: its telling words, the documents it names, what else was searched."""
+    from cognicraft.cli.output import short_file
+
+    print(f"\ntaken to mean: {', '.join(meaning.key_terms) or meaning.query}")
+    for document in meaning.documents:
+        print(f"  {short_file(document.file)}  fit {document.fit:.2f} by {', '.join(document.words)}")
+    for number, query in enumerate(meaning.queries[1:], start=2):
+        print(f"  query {number}: {query}")
+    for line in meaning.notes:
+        print(f"  {line}")

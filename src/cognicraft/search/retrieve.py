@@ -3,7 +3,8 @@
 Takes: a question, an engine, the encoders, the names of the arms. No settings: plain arguments.
 Returns: `retrieve` one `Ranking` per arm with timings and warnings; `rank` the fused and reranked `Retrieved`.
 Method: each arm asks the engine for its own best `depth`. `rank` joins the z-scores of the arms and of one-bit late
-    interaction over the union (docs/decisions/0007-default-ranking.md).
+    interaction over the union (docs/decisions/0007-default-ranking.md). Where documents are hinted at, each arm looks
+    into these besides, and what stands in them is preferred (`route.py`).
 Cost: one encoding of the question per dense encoder; the arms run in threads; only the engine's search depends on the
     size of the corpus.
 What can go wrong: an arm that has nothing to search with (a question of stop words) is left out; so are a dense arm
@@ -26,6 +27,7 @@ from cognicraft.search.boolean import parse
 from cognicraft.search.fuse import Fusion, zscore
 from cognicraft.search.lexical import LexicalEncoder
 from cognicraft.search.rerank import LateInteraction
+from cognicraft.search.route import STRENGTH, Route, keep_unrouted, prefer, search_routed
 
 LEXICAL = "lexical"
 BOOLEAN = "boolean"
@@ -39,7 +41,8 @@ _SHARP = 6.0
 class ArmResults:
     """One ranking per arm that ran, the encodings of the question, milliseconds by step, and what was left out.
 
-    unknown_language: dense arms whose encoder does not know the question's language.
+    unknown_language: dense arms whose encoder does not know the question's language. fits: chunk id -> how surely the
+    question names its document, for those that routes led to.
     """
 
     rankings: Mapping[str, Ranking]
@@ -47,6 +50,7 @@ class ArmResults:
     timings_ms: Mapping[str, float] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     unknown_language: frozenset[str] = frozenset()
+    fits: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +86,11 @@ def retrieve(
     depth: int = 100,
     where: Filter | None = None,
     language_of: Callable[[str], str] | None = None,
+    routes: Sequence[Route] = (),
 ) -> ArmResults:
     """Run the arms: dense encoders by their name, `lexical`, `boolean`.
 
+    routes: documents that each arm looks into besides.
     language_of: ISO 639-1 code of a text, "" where it cannot tell; without it no arm is dropped for its language.
     Raises: UsageError for an unknown arm or a depth below 1, FilterError where a Boolean query does not parse.
     """
@@ -100,12 +106,19 @@ def retrieve(
     timings: dict[str, float] = {}
     encodings: dict[str, Encoding] = {}
     warnings: list[str] = []
+    fits: dict[str, float] = {}
+
+    def led(search: Callable[[Filter | None], Ranking]) -> Ranking:
+        ranking, found = search_routed(search, where, led=routes, depth=depth)
+        fits.update(found)
+        return ranking
 
     def dense(arm: str) -> Ranking:
         with _timed(timings, f"encode.{arm}"):
             encodings[arm] = embedders[arm].encode_query(question)
         with _timed(timings, f"search.{arm}"):
-            return engine.search_dense(arm, encodings[arm].vector, limit=depth, where=where)
+            vector = encodings[arm].vector
+            return led(lambda within: engine.search_dense(arm, vector, limit=depth, where=within))
 
     def by_terms() -> Ranking:
         with _timed(timings, f"encode.{LEXICAL}"):
@@ -114,11 +127,11 @@ def retrieve(
             warnings.append("The lexical arm was left out: the question has no word to search for.")
             return ()
         with _timed(timings, f"search.{LEXICAL}"):
-            return engine.search_lexical(query, limit=depth, where=where)
+            return led(lambda within: engine.search_lexical(query, limit=depth, where=within))
 
     def by_rule(query: BooleanQuery, rank_by: SparseVector) -> Ranking:
         with _timed(timings, f"search.{BOOLEAN}"):
-            return engine.search_boolean(query, rank_by=rank_by, limit=depth, where=where)
+            return led(lambda within: engine.search_boolean(query, rank_by=rank_by, limit=depth, where=within))
 
     jobs: dict[str, Callable[[], Ranking]] = {}
     for arm in dict.fromkeys(arms):
@@ -162,7 +175,7 @@ def retrieve(
                     encodings.pop(arm, None)
                     warnings.append(reason)
                 unknown = frozenset()
-    return ArmResults(rankings, encodings, timings, tuple(warnings), unknown)
+    return ArmResults(rankings, encodings, timings, tuple(warnings), unknown, fits)
 
 
 def rank(
@@ -173,10 +186,12 @@ def rank(
     weights: Mapping[str, float] | None = None,
     rerank: LateInteraction | None = None,
     limit: int | None = None,
+    strength: float = STRENGTH,
 ) -> Retrieved:
     """Fuse the arms; with `rerank`, score the union by late interaction and fuse that as one more list.
 
     engine: where the token codes are; needed with `rerank` only. A workspace that kept none is told in `warnings`.
+    strength: how far passages of hinted documents are preferred (`route.prefer`).
     """
     timings = dict(found.timings_ms)
     warnings = list(found.warnings)
@@ -187,13 +202,14 @@ def rank(
         fused = next(iter(lists.values())) if len(lists) == 1 else fusion(lists, weights=own)
     reranked = 0
     if rerank is not None and engine is not None and fused and found.encodings:
+        candidates = prefer(fused, found.fits, strength=strength)
         with _timed(timings, "rerank"):
-            scores, reranked, missed = _late_interaction(found, engine, rerank, [hit.chunk_id for hit in fused])
+            scores, reranked, missed = _late_interaction(found, engine, rerank, [hit.chunk_id for hit in candidates])
         warnings += missed
         if scores:
             lists.update(scores)
             fused = fusion(lists, weights=own)
-    kept = fused[:limit]
+    kept = keep_unrouted(prefer(fused, found.fits, strength=strength), fused, limit=limit)
     wanted = {hit.chunk_id for hit in kept}
     places: dict[str, dict[str, Place]] = {hit.chunk_id: {} for hit in kept}
     for name, ranking in lists.items():

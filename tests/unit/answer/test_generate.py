@@ -18,8 +18,8 @@ from cognicraft.errors import ContextOverflow, ModelRefused, ModelUnavailable
 from cognicraft.models.llm import open_language_model
 from cognicraft.protocols import LanguageModel
 from cognicraft.records import Message
+from model_servers import ModelServer
 from provider_servers import ProviderServer, Reply, provider_server, tokens_of
-from servers import ModelServer
 
 TWO = evidence_of("The fee is 5 euro.", "The tax is 2 euro.")
 
@@ -225,7 +225,7 @@ def test_other_protocols_carry_the_same_answer(protocol: str, monkeypatch: pytes
             opened.close()
 
 
-def test_a_real_small_model_answers_or_says_nothing_within_its_limit(llama_server: ModelServer) -> None:  # noqa: F811
+def test_a_real_small_model_answers_or_says_nothing_within_its_limit(llama_server: ModelServer) -> None:
     opened = open_language_model(
         f"compatible:{llama_server.model}", base_url=llama_server.openai_url, api_key="none", max_output_tokens=24
     )

@@ -1,4 +1,4 @@
-"""Real model servers for tests, as fixtures. In `conftest.py`: `from servers import llama_server, ollama_server`.
+"""Real model servers for tests, as fixtures. In `conftest.py`: `from model_servers import llama_server, ollama_server`.
 
 Each is the server of `scripts/servers`, started for this session on a port of its own and ended with it; where it
 was not prepared, tests skip with the command that prepares it. COGNICRAFT_TEST_LLAMA_URL and
