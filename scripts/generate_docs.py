@@ -69,6 +69,7 @@ def settings() -> str:
         ("ingest", config.IngestSettings),
         ("search", config.SearchSettings),
         ("answer", config.AnswerSettings),
+        ("model", config.ModelSettings),
     ):
         lines += [f"## {f'[{title}]' if title else 'Top level'}", "", inspect.getdoc(section) or "", ""]
         lines += ["| key | variable | default | meaning |", "| --- | --- | --- | --- |"]
@@ -85,8 +86,8 @@ def settings() -> str:
 
 
 def _notes(section: type) -> dict[str, str]:
-    found = re.findall(r'^    (\w+):.*\n    """(.*?)"""', inspect.getsource(section), re.MULTILINE)
-    return dict(found)
+    found = re.findall(r'^    (\w+):[^\n]*\n    """(.*?)"""', inspect.getsource(section), re.MULTILINE | re.DOTALL)
+    return {name: " ".join(note.split()) for name, note in found}
 
 
 def records() -> str:

@@ -139,7 +139,8 @@ def refuse_other_settings(
         raise EmbedderMismatch(
             f"The workspace {workspace} was made with the encoders {', '.join(manifest.encoder_names)}, "
             f"not {', '.join(settings.encoders)}.",
-            remedy=remedy,
+            remedy="Leave it out, or encode the workspace again: cognicraft reindex "
+            f"{' '.join(f'--embedder {name}' for name in asked)} -w {workspace}",
         )
     for name, value in kept_settings(settings).items():
         own = getattr(manifest, name)

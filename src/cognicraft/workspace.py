@@ -463,6 +463,11 @@ class Workspace:
         """One line on the model that answers, where the person chose none; "" where they did."""
         return self._roles(self.settings).note
 
+    @property
+    def answering_model(self) -> str:
+        """The model that writes answers, "" where sentences are quoted. Raises: UsageError."""
+        return self._roles(self.settings).answering
+
     def models(self, *, provider: str | None = None) -> ModelListing:
         """The language models that can be named, and which does which work. Raises: UsageError."""
         return listing(self._roles(self.settings), provider=provider)

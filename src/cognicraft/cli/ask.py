@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
@@ -29,6 +30,7 @@ from cognicraft.cli.options import (
 
 if TYPE_CHECKING:
     from cognicraft.results import Answer, AskEvent
+    from cognicraft.workspace import Workspace
 
 
 def ask(
@@ -104,6 +106,7 @@ def ask(
         "answer.language": language,
     }
     stream = sys.stdout.isatty() if stream is None else stream
+    given = {**parse_settings(changed), **{key: value for key, value in settings.items() if value is not None}}
     with open_workspace(workspace, home, config_file) as opened:
         events = opened.ask_stream(
             question,
@@ -113,13 +116,10 @@ def ask(
             rerank=rerank,
             depth=depth,
             where=where,
-            settings={
-                **parse_settings(changed),
-                **{key: value for key, value in settings.items() if value is not None},
-            },
+            settings=given,
         )
         answer = print_events(events, stream=stream and not as_json, quiet=as_json)
-        note = opened.model_note
+        note = "" if "model.answer" in given else first_note(opened)
     if as_json:
         print_json(answer)
         return
@@ -128,6 +128,19 @@ def ask(
         print_explained(answer)
     if note:
         print(f"note: {note}", file=sys.stderr)
+
+
+def first_note(opened: Workspace) -> str:
+    """Which model answers where the person chose none: said each time one was found, else once in a home."""
+    note = opened.model_note
+    if not note or opened.answering_model:
+        return note
+    told = opened.settings.home_folder / "no-model-told"
+    if told.exists():
+        return ""
+    with contextlib.suppress(OSError):  # a home that cannot be written to is told again
+        told.touch()
+    return note
 
 
 def print_events(events: Iterable[AskEvent], *, stream: bool, quiet: bool = False) -> Answer:

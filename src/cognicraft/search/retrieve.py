@@ -7,7 +7,8 @@ Method: each arm asks the engine for its own best `depth`. `rank` joins the z-sc
     into these besides, and what stands in them is preferred (`route.py`).
 Cost: one encoding of the question per dense encoder; the arms run in threads; only the engine's search depends on the
     size of the corpus.
-What can go wrong: an arm that has nothing to search with (a question of stop words) is left out; so are a dense arm
+What can go wrong: an arm that has nothing to search with (a question of stop words) is left out; so are one whose
+    encoder runs elsewhere and cannot be reached (an error where there is no other arm), a dense arm
     whose encoder does not know the question's language where another does, and the lexical arm where question and
     passages are in different languages. Each is named in `warnings`.
 """
@@ -20,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 
-from cognicraft.errors import UsageError
+from cognicraft.errors import ModelUnavailable, UsageError
 from cognicraft.protocols import Embedder, Engine
 from cognicraft.records import BooleanQuery, Encoding, Filter, Ranking, SparseVector
 from cognicraft.search.boolean import parse
@@ -107,6 +108,7 @@ def retrieve(
     encodings: dict[str, Encoding] = {}
     warnings: list[str] = []
     fits: dict[str, float] = {}
+    silent: dict[str, ModelUnavailable] = {}
 
     def led(search: Callable[[Filter | None], Ranking]) -> Ranking:
         ranking, found = search_routed(search, where, led=routes, depth=depth)
@@ -115,7 +117,11 @@ def retrieve(
 
     def dense(arm: str) -> Ranking:
         with _timed(timings, f"encode.{arm}"):
-            encodings[arm] = embedders[arm].encode_query(question)
+            try:
+                encodings[arm] = embedders[arm].encode_query(question)
+            except ModelUnavailable as error:  # an encoder that runs elsewhere
+                silent[arm] = error
+                return ()
         with _timed(timings, f"search.{arm}"):
             vector = encodings[arm].vector
             return led(lambda within: engine.search_dense(arm, vector, limit=depth, where=within))
@@ -149,6 +155,12 @@ def retrieve(
         with ThreadPoolExecutor(max_workers=len(jobs), thread_name_prefix="arm") as pool:
             running = {arm: pool.submit(job) for arm, job in jobs.items()}
             rankings = {arm: future.result() for arm, future in running.items()}
+
+    for arm, error in silent.items():
+        if not rankings.keys() - silent.keys():
+            raise error
+        warnings.append(f"The arm {arm} was left out: {error.message}")
+    rankings = {arm: ranking for arm, ranking in rankings.items() if arm not in silent}
 
     unknown: frozenset[str] = frozenset()
     if language_of is not None:
