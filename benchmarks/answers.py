@@ -23,6 +23,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from typing import Any
 import numpy as np
 
 from cognicraft.answer.extract import MAX_PASSAGES, Extraction, Passage, extract
+from cognicraft.answer.features import NOT_NAMED, Named
 from cognicraft.answer.scoring import DEFAULT_THRESHOLD
 from cognicraft.engines.memory import MemoryEngine
 from cognicraft.evaluate.datasets import Dataset, load
@@ -38,9 +40,13 @@ from cognicraft.ingest.encode import DocumentToEncode, encode
 from cognicraft.ingest.split import StructureSplitter
 from cognicraft.models.minilm import MiniLM
 from cognicraft.records import DocumentRecord, Encoding
+from cognicraft.search.aliases import early_chunks
 from cognicraft.search.lexical import LexicalEncoder
+from cognicraft.search.names import Names
 from cognicraft.search.rerank import LateInteraction
 from cognicraft.search.retrieve import LEXICAL, rank, retrieve
+from cognicraft.search.route import routes
+from cognicraft.search.understand import understand
 
 ROOT = Path(__file__).resolve().parent.parent
 ARM = "minilm"
@@ -118,14 +124,33 @@ class Corpus:
             )
         )
 
+        self.names = Names.learn(
+            self.engine.documents(),
+            terms=self.terms,
+            first_chunks_of=partial(early_chunks, self.engine, arm=ARM, dimensions=embedder.dimensions),
+        )
+
     def find(self, question: str) -> Found:
+        hints = understand(question, names=self.names).hints
+        named = {hint.document_id: Named(hint.fit, hint.words) for hint in hints}
         arms = retrieve(
-            question, engine=self.engine, arms=[ARM, LEXICAL], embedders={ARM: self.embedder}, lexical=self.lexical
+            question,
+            engine=self.engine,
+            arms=[ARM, LEXICAL],
+            embedders={ARM: self.embedder},
+            lexical=self.lexical,
+            routes=routes(hints),
         )
         best = rank(arms, engine=self.engine, rerank=LateInteraction(budget_ms=1e9), limit=MAX_PASSAGES)
         ids = [hit.chunk_id for hit in best.ranking]
         passages = tuple(
-            Passage(stored, hit.score, {arm: place.score for arm, place in best.places[hit.chunk_id].items()}, codes)
+            Passage(
+                stored,
+                hit.score,
+                {arm: place.score for arm, place in best.places[hit.chunk_id].items()},
+                codes,
+                named.get(stored.document_id, NOT_NAMED),
+            )
             for stored, hit, codes in zip(
                 self.engine.chunks(ids), best.ranking, self.engine.token_codes(ARM, ids), strict=True
             )
