@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -23,9 +24,11 @@ from cognicraft.protocols import LanguageModel
 from cognicraft.records import Filter, Page, StoredChunk, Usage
 from cognicraft.results import Answer, AnswerEvent, AskEvent, StepEvent, TokenEvent
 from cognicraft.roles import Roles
+from cognicraft.search.route import SURELY_NAMED
 from cognicraft.searching import Found, Opened, find
 
 if TYPE_CHECKING:
+    from cognicraft.answer.extract import Extraction
     from cognicraft.answer.generate import GeneratedAnswer
     from cognicraft.answer.ground import Evidence
     from cognicraft.models.meter import Meter
@@ -228,7 +231,6 @@ def quoted(opened: Opened, question: str, settings: Settings, found: Found, *, s
     from cognicraft.answer.extract import Passage, extract
     from cognicraft.answer.features import NOT_NAMED, Named
     from cognicraft.answer.scoring import DEFAULT_THRESHOLD
-    from cognicraft.search.route import SURELY_NAMED
 
     engine, embedders, retrieved = opened.engine, opened.embedders, found.retrieved
     threshold = settings.answer.threshold
@@ -266,6 +268,8 @@ def quoted(opened: Opened, question: str, settings: Settings, found: Found, *, s
         threshold=threshold,
         max_passages=passages,
     )
+    if sure:
+        extraction = _of_the_named(extraction, [named.get(chunk.document_id, NOT_NAMED).fit for chunk in stored])
     timings = {**retrieved.timings_ms, "extract": (time.perf_counter() - extracting) * 1000}
     return answer(
         question,
@@ -287,6 +291,12 @@ def quoted(opened: Opened, question: str, settings: Settings, found: Found, *, s
         meaning=understood(found.understanding, found.plan),
         usage=usage,
     )
+
+
+def _of_the_named(extraction: Extraction, fits: Sequence[float]) -> Extraction:
+    """Without the sentences of other documents, where the question surely names some. fits: by passage."""
+    named = tuple(one for one in extraction.sentences if fits[one.passage_index] > SURELY_NAMED)
+    return replace(extraction, sentences=named) if named else extraction
 
 
 def rounded(steps: Mapping[str, float], started: float) -> dict[str, float]:

@@ -119,6 +119,7 @@ class Workspace:
         self._models = OpenModels()
         self._learned: Names | None = None
         self._learning = threading.Lock()
+        self._changing = 0
 
     @property
     def name(self) -> str:
@@ -278,7 +279,7 @@ class Workspace:
         with self._opening:
             old, asked = self._engine, self._asked
             self._engine, self._manifest, self._asked = None, manifest, ReadWriteLock()
-            self._forget_names()
+        self._forget_names()  # they are learned with the vectors of the first encoder
         if old is not None:
             with asked.write():  # the last question that it was asked ends first
                 old.close()
@@ -535,8 +536,8 @@ class Workspace:
         """Remove a document, or a file from the quarantine list, for good. Found as in `document`."""
         with self._changes.read():
             record = self._find(document)
-            self._forget_names()
-            self._open().delete([record.id])
+            with self._changed_names():
+                self._open().delete([record.id])
         return document_info(record)
 
     def info(self) -> EngineInfo:
@@ -729,24 +730,23 @@ class Workspace:
         if stamped != self._manifest and stamped.engine != "memory":
             stamped.write(self.path)
         self._manifest = stamped
-        self._forget_names()
         try:
-            yield IngestRun(
-                engine,
-                ingest_steps(stamped, embedders=self._embedders(), lexical=self._lexical(), contexts=contexts),
-                workspace=self.name,
-                progress=progress,
-                cancelled=cancelled,
-                confirm=confirm,
-                price=partial(context_price, roles),
-            )
+            with self._changed_names():
+                yield IngestRun(
+                    engine,
+                    ingest_steps(stamped, embedders=self._embedders(), lexical=self._lexical(), contexts=contexts),
+                    workspace=self.name,
+                    progress=progress,
+                    cancelled=cancelled,
+                    confirm=confirm,
+                    price=partial(context_price, roles),
+                )
         except CogniCraftError:
             # A run that brought nothing in would hold the person to the settings of an empty workspace.
             if new and self.settings.engine != "memory" and next(engine.documents(), None) is None:
                 self.delete_workspace()
             raise
         finally:
-            self._forget_names()
             if contexts is not None:
                 contexts.close()
 
@@ -785,7 +785,9 @@ class Workspace:
             )
 
     def _names(self) -> Names:
-        """What the documents' names teach, learned once for as long as the documents stay the same."""
+        """What the documents' names teach: learned once for as long as the documents stay the same, kept in a file."""
+        from cognicraft import __version__
+        from cognicraft.search import names_file
         from cognicraft.search.aliases import early_chunks
         from cognicraft.search.names import Names
 
@@ -794,15 +796,42 @@ class Workspace:
                 engine, stamp = self._open(), self.manifest.encoders[0]
                 languages = engine.languages()
                 language = max(languages, key=languages.__getitem__, default="")
-                self._learned = Names.learn(
-                    engine.documents(),
-                    terms=partial(self._lexical().terms, language=language),
-                    first_chunks_of=partial(early_chunks, engine, arm=stamp.name, dimensions=stamp.dimensions),
-                )
+                terms = partial(self._lexical().terms, language=language)
+                cut = f"{__version__} {language}"
+                kept = self.settings.engine != "memory"
+                names = names_file.load(self._names_file, terms=terms, stamp=cut) if kept else None
+                if names is None:
+                    names = Names.learn(
+                        engine.documents(),
+                        terms=terms,
+                        first_chunks_of=partial(early_chunks, engine, arm=stamp.name, dimensions=stamp.dimensions),
+                    )
+                    if kept and not self._changing:
+                        names_file.save(names, self._names_file, stamp=cut)
+                self._learned = names
             return self._learned
 
+    @property
+    def _names_file(self) -> Path:
+        return self.path / "names.json"
+
     def _forget_names(self) -> None:
-        self._learned = None
+        with self._learning:
+            self._learned = None
+            self._names_file.unlink(missing_ok=True)
+
+    @contextmanager
+    def _changed_names(self) -> Iterator[None]:
+        """Around every change of the documents: no file may ever be older than they are, also after a kill."""
+        with self._learning:
+            self._changing += 1
+        self._forget_names()
+        try:
+            yield
+        finally:
+            self._forget_names()
+            with self._learning:
+                self._changing -= 1
 
     def _find(self, document: str) -> DocumentRecord:
         engine = self._open()

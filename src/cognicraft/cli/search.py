@@ -127,7 +127,8 @@ def print_understood(meaning: Understood) -> None:
 
     print(f"\ntaken to mean: {', '.join(meaning.key_terms) or meaning.query}")
     for document in meaning.documents:
-        print(f"  {short_file(document.file)}  fit {document.fit:.2f} by {', '.join(document.words)}")
+        by = f" by {', '.join(document.words)}" if document.words else ""
+        print(f"  {short_file(document.file)}  fit {document.fit:.2f}{by}")
     for number, query in enumerate(meaning.queries[1:], start=2):
         print(f"  query {number}: {query}")
     for line in meaning.notes:

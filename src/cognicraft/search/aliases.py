@@ -45,6 +45,10 @@ _FEW = 40
 _HEADED = 0.6
 
 
+Aliases = Mapping[str, Sequence[tuple[str, float]]]
+"""Word of the text -> the words of names that it stands for, each with a strength from 0 to 1."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sketch:
     """The capitalised words of a document's beginning: term -> how prominent, in [0, 1].

@@ -6,9 +6,9 @@ Method: each document has labels: its file name, its folders, its title, its tex
     share of its words that the question says, each counted by how rare it is among the names (a word that all names
     share tells nothing). Words of the text that stand for a word of the names count for it (`aliases.py`). A period
     asked for must agree with the document's own (`periods.py`); "the latest" is the newest of those that fit otherwise.
-Cost: learning reads every record once and early passages of at most `SAMPLED_DOCUMENTS`: about a second at 10,000
-    documents. A question looks at the documents whose names share a rare word or a period with it, at most
-    `_MOST_CANDIDATES`, whatever the size of the corpus.
+Cost: learning reads every record once and early passages of at most `SAMPLED_DOCUMENTS`: one to two seconds at 10,000
+    documents; what was learned can be kept (`names_file.py`). A question looks at the documents whose names share a
+    rare word or a period with it, at most `_MOST_CANDIDATES`, whatever the size of the corpus.
 What can go wrong: a document whose title is a common phrase seems to be named by a question that uses the phrase;
     without a period, words count little more than half.
 """
@@ -20,10 +20,11 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from cognicraft.records import Chunk, DocumentHint, DocumentRecord, digest
-from cognicraft.search.aliases import Sketch, learn_aliases, sample, sketch
-from cognicraft.search.labels import Terms, Word, bare, path_names, words_of
+from cognicraft.search.aliases import Aliases, Sketch, learn_aliases, sample, sketch
+from cognicraft.search.labels import METADATA_WEIGHT, Labels, Terms, Word, bare, read_labels, words_of
 from cognicraft.search.periods import Dated, Mention, Period, periods, without
 
 _Fit = tuple[float, tuple[str, ...], tuple[str, ...]]
@@ -39,10 +40,7 @@ _UNSAID_CODE = 0.15
 # Where a document is a passage or two it is found by its own words: that its title is said adds little.
 _WORDS_ONLY = 0.6
 _WORDS_ONLY_OF_SHORT = 0.3
-_SHORT_CHUNKS = 3
 _OTHER_PERIOD = 0.15
-_METADATA = 0.7
-_LONGEST_LABEL_WORDS = 24
 
 _NEWEST = (
     r"latest|most recent|newest|neueste[nrms]?|letzte[nrms]?|jüngste[nrms]?|dernière?s?|(?:le |la )?plus récente?s?"
@@ -75,45 +73,21 @@ class Named:
     unmatched: tuple[Period, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Label:
-    """One name of a document. weight: how far it can be trusted to name it."""
-
-    document: int
-    words: tuple[tuple[str, ...], ...]
-    weight: float
-
-
 class Names:
-    """The names of one state of a workspace. Immutable, thread-safe. `key` changes with the documents."""
+    """The names of one state of a workspace. Immutable, thread-safe. `key` changes with the documents.
 
-    def __init__(
-        self,
-        documents: Sequence[DocumentRecord],
-        *,
-        terms: Terms,
-        sketches: Mapping[str, Sketch],
-        key: str,
-    ) -> None:
+    labels, aliases: what was learned. terms: a word's analysed forms, the same as when it was learned.
+    """
+
+    def __init__(self, labels: Labels, aliases: Aliases, *, terms: Terms, key: str) -> None:
         self.key = key
+        self.labels = labels
+        self.aliases = aliases
         self._terms = terms
-        self._documents = [(record.id, record.source) for record in documents]
-        lengths = [record.chunk_count for record in documents if record.chunk_count]
-        self._trust = _WORDS_ONLY_OF_SHORT if lengths and sum(lengths) <= _SHORT_CHUNKS * len(lengths) else _WORDS_ONLY
-        self._labels: list[_Label] = []
-        self._dated: list[Dated] = []
-        self._by_period: dict[Period, list[int]] = defaultdict(list)
-        self._postings: dict[str, list[int]] = defaultdict(list)
-        self._frequency: dict[str, int] = defaultdict(int)
-        groups: dict[str, list[str]] = defaultdict(list)
-        read: dict[str, tuple[frozenset[Period], list[Word]]] = {}  # folders and titles come again and again
-        for number, record in enumerate(documents):
-            self._add(number, record, groups, read)
-        count = len(documents)
-        # A word that most names share stands for no group of them.
-        self._aliases = learn_aliases(
-            {code: ids for code, ids in groups.items() if 2 * len(ids) <= max(2, count)}, sketches
-        )
+        self._trust = _WORDS_ONLY_OF_SHORT if labels.short else _WORDS_ONLY
+        self._documents_of_date: list[list[int]] = [[] for _ in labels.dates]
+        for number, date in enumerate(labels.dated):
+            self._documents_of_date[date].append(number)
 
     @classmethod
     def learn(
@@ -129,11 +103,15 @@ class Names:
         passages of a document; it is asked for at most `SAMPLED_DOCUMENTS`. None: nothing is learned from texts.
         """
         documents = [record for record in records if record.status == "ready"]
+        terms_once = cache(terms)  # a few thousand words make up all of the names and passages
         sketches: dict[str, Sketch] = {}
         if first_chunks_of is not None and len(documents) > 1:
             for record in sample(documents):
-                sketches[record.id] = sketch(record.title, first_chunks_of(record), terms=terms)
-        return cls(documents, terms=terms, sketches=sketches, key=cls.key_of(documents))
+                sketches[record.id] = sketch(record.title, first_chunks_of(record), terms=terms_once)
+        labels, groups = read_labels(documents, terms=terms_once)
+        # A word that most names share stands for no group of them.
+        telling = {code: ids for code, ids in groups.items() if 2 * len(ids) <= max(2, len(documents))}
+        return cls(labels, learn_aliases(telling, sketches), terms=terms, key=cls.key_of(documents))
 
     @staticmethod
     def key_of(records: Iterable[DocumentRecord]) -> str:
@@ -141,21 +119,24 @@ class Names:
         return digest(*(f"{record.id}{record.revision}" for record in records if record.status == "ready"))
 
     def __len__(self) -> int:
-        return len(self._documents)
+        return len(self.labels.ids)
 
     def source(self, document_id: str) -> str:
         """Where a document comes from; "" for one that is not known."""
-        return next((source for one, source in self._documents if one == document_id), "")
+        return next(
+            (source for one, source in zip(self.labels.ids, self.labels.sources, strict=True) if one == document_id), ""
+        )
 
     @property
     def sources(self) -> list[str]:
         """Where the documents come from, each once, in the order of the records."""
-        return list(dict.fromkeys(source for _, source in self._documents))
+        return list(dict.fromkeys(self.labels.sources))
 
     def documents_of(self, sources: Collection[str]) -> list[tuple[str, str]]:
         """(id, source) of the documents that come from these."""
         wanted = frozenset(sources)
-        return [(one, source) for one, source in self._documents if source in wanted]
+        documents = zip(self.labels.ids, self.labels.sources, strict=True)
+        return [(one, source) for one, source in documents if source in wanted]
 
     def words(self, text: str) -> list[Word]:
         """The words of a name or a question, stop words and periods left out."""
@@ -163,7 +144,7 @@ class Names:
 
     def knows(self, word: Word) -> bool:
         """Whether some document's names hold the word."""
-        return any(term in self._frequency for term in word.terms)
+        return any(term in self.labels.frequency for term in word.terms)
 
     def fit(self, question: str) -> Named:
         """Which documents the question names, and how surely."""
@@ -175,7 +156,7 @@ class Names:
         best = max((fit for fit, _, _ in named.values()), default=0.0)
         extreme = self._extreme(question, named=best >= _LEAST_FIT)
         anchored = best > 0 or any(
-            self._frequency.get(term, 0) == len(self) > 1 for word in words for term in word.terms
+            self.labels.frequency.get(term, 0) == len(self) > 1 for word in words for term in word.terms
         )
         if best < _LEAST_FIT:
             named = dict.fromkeys(self._by_time(asked, extreme), (0.0, (), ())) | named
@@ -193,7 +174,8 @@ class Names:
         meant = max((self._agrees(number, asked) for _, number in kept), default=0.0)
         hints = tuple(
             DocumentHint(
-                *self._documents[number],
+                self.labels.ids[number],
+                self.labels.sources[number],
                 fit=round(min(1.0, fit), 4),
                 words=(*named[number][1], *(spans if meant and self._agrees(number, asked) == meant else ())),
             )
@@ -204,97 +186,66 @@ class Names:
     def whole(self, words: Sequence[Word], asked: Sequence[Period], *, newest: bool = False) -> str:
         """Id of the one document whose names hold all of these words and periods; "" if none or several do."""
         postings = [
-            {self._labels[label].document for term in self._stand_ins(word) for label in self._postings.get(term, ())}
+            {
+                self.labels.document[label]
+                for term in self._stand_ins(word)
+                for label in self.labels.postings.get(term, ())
+            }
             for word in words
         ]
         if not postings and not asked:
             return ""
         holding = set.intersection(*postings) if postings else set(self._by_time(asked, ""))
-        holding = {one for one in holding if all(self._dated[one].agrees(period) > 0 for period in asked)}
+        holding = {one for one in holding if all(self._dated(one).agrees(period) > 0 for period in asked)}
         if len(holding) > 1 and asked:
-            best = max(min(self._dated[one].agrees(period) for period in asked) for one in holding)
-            holding = {one for one in holding if min(self._dated[one].agrees(p) for p in asked) == best}
+            best = max(min(self._dated(one).agrees(period) for period in asked) for one in holding)
+            holding = {one for one in holding if min(self._dated(one).agrees(p) for p in asked) == best}
         if len(holding) > 1 and newest:
-            last = max(self._dated[one].newest for one in holding)
-            holding = {one for one in holding if self._dated[one].newest == last}
-        return self._documents[holding.pop()][0] if len(holding) == 1 else ""
-
-    # ── learning ──────────────────────────────────────────────────────────────────────────────────────────────
-
-    def _add(
-        self,
-        number: int,
-        record: DocumentRecord,
-        groups: dict[str, list[str]],
-        read: dict[str, tuple[frozenset[Period], list[Word]]],
-    ) -> None:
-        stem, folders = path_names(record.source)
-        texts = [value for value in record.metadata.values() if isinstance(value, str)]
-        named = [(stem, 1.0), (record.title, 1.0), *((folder, 0.9) for folder in folders)]
-        dated = []
-        held: set[str] = set()
-        for text, weight in [*named, *((text, _METADATA) for text in texts)]:
-            if text not in read:
-                mentions = periods(text)
-                words = self._cut(without(text, mentions))[:_LONGEST_LABEL_WORDS]
-                read[text] = (frozenset(mention.period for mention in mentions), words)
-            own, words = read[text]
-            dated.append(own)
-            if words:
-                self._labels.append(_Label(number, tuple(dict.fromkeys(word.terms for word in words)), weight))
-                for term in {term for word in words for term in word.terms}:
-                    self._postings[term].append(len(self._labels) - 1)
-                    held.add(term)
-        for term in held:
-            self._frequency[term] += 1
-        for text in (stem, *folders):
-            for code in {term for word in read[text][1] for term in word.terms if "#" not in term}:
-                groups[code].append(record.id)
-        folder_periods: frozenset[Period] = frozenset().union(*dated[2 : 2 + len(folders)])
-        further: frozenset[Period] = frozenset().union(*dated[2 + len(folders) :])
-        self._dated.append(Dated((dated[0], dated[1], folder_periods, further)))
-        for period in dated[0] | dated[1] | folder_periods | further:
-            for one in {period, Period(period.year), Period(quarter=period.quarter)} - {Period()}:
-                self._by_period[one].append(number)
+            last = max(self._dated(one).newest for one in holding)
+            holding = {one for one in holding if self._dated(one).newest == last}
+        return self.labels.ids[holding.pop()] if len(holding) == 1 else ""
 
     def _cut(self, text: str) -> list[Word]:
         return words_of(text, terms=self._terms)
+
+    def _dated(self, number: int) -> Dated:
+        return self.labels.dates[self.labels.dated[number]]
 
     # ── fitting ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def _rarity(self, term: str) -> float:
         """1 for a term of one document's names, 0 for one of all documents' names."""
-        count = len(self._documents)
-        held = self._frequency.get(term, 0)
+        count = len(self)
+        held = self.labels.frequency.get(term, 0)
         return math.log(count / held) / math.log(count) if held and count > 1 else 0.0
 
     def _stand_ins(self, word: Word) -> list[str]:
-        return [*word.terms, *(code for term in word.terms for code, _ in self._aliases.get(term, ()))]
+        return [*word.terms, *(code for term in word.terms for code, _ in self.aliases.get(term, ()))]
 
     def _said(self, words: Sequence[Word]) -> dict[str, tuple[float, str]]:
         """Terms of names that the question says, with how plainly, and its own word for it."""
         said: dict[str, tuple[float, str]] = {}
         for word in words:
             for term in word.terms:
-                for name, strength in ((term, 1.0), *self._aliases.get(term, ())):
-                    if name in self._frequency and strength > said.get(name, (0.0, ""))[0]:
+                for name, strength in ((term, 1.0), *self.aliases.get(term, ())):
+                    if name in self.labels.frequency and strength > said.get(name, (0.0, ""))[0]:
                         said[name] = (strength, bare(word.text))
         return said
 
     def _by_words(self, said: Mapping[str, tuple[float, str]]) -> dict[int, _Fit]:
         """Document number -> how well its best label fits, 0..1, and the words of the question in it."""
-        telling = sorted((self._frequency[term], term) for term in said if self._rarity(term) > 0)
+        telling = sorted((self.labels.frequency[term], term) for term in said if self._rarity(term) > 0)
         labels: dict[int, None] = {}
         for _, term in telling:
-            if len(labels) + len(self._postings[term]) <= _MOST_CANDIDATES:
-                labels.update(dict.fromkeys(self._postings[term]))
+            if len(labels) + len(self.labels.postings[term]) <= _MOST_CANDIDATES:
+                labels.update(dict.fromkeys(self.labels.postings[term]))
         best: dict[int, tuple[float, tuple[str, ...]]] = {}
         held: dict[int, dict[str, float]] = defaultdict(dict)
         for number in labels:
-            label = self._labels[number]
+            document, weight = self.labels.document[number], self.labels.weight[number]
             total = hit = 0.0
             own: dict[str, float] = {}
-            for terms in label.words:
+            for terms in self.labels.readings[self.labels.reading[number]]:
                 rarity = max(self._rarity(term) for term in terms)
                 term = max((term for term in terms if term in said), key=lambda one: said[one][0], default="")
                 if term:
@@ -303,11 +254,11 @@ class Names:
                 # Nobody says all the numbers and codes of a file name.
                 coded = not term and any(map(str.isdigit, "".join(terms)))
                 total += rarity * (_UNSAID_CODE if coded else 1.0)
-            fit = label.weight * (hit / total) ** 1.5 * min(1.0, 2.0 * hit) if total else 0.0
-            if fit > best.get(label.document, (0.0, ()))[0]:
-                best[label.document] = (fit, tuple(own))
-            if label.weight > _METADATA or not held[label.document]:
-                held[label.document] |= own
+            fit = weight * (hit / total) ** 1.5 * min(1.0, 2.0 * hit) if total else 0.0
+            if fit > best.get(document, (0.0, ()))[0]:
+                best[document] = (fit, tuple(own))
+            if weight > METADATA_WEIGHT or not held[document]:
+                held[document] |= own
         everything = math.fsum({word: one for words in held.values() for word, one in words.items()}.values()) or 1.0
         # Of two documents with the same label, the one that other labels name as well.
         return {
@@ -319,15 +270,17 @@ class Names:
         """Documents that bear a period asked for, or part of it; none where these are too many to tell apart."""
         if extreme and not asked:
             return list(range(len(self))) if len(self) <= _MOST_CANDIDATES else []
-        found: dict[int, None] = {}
+        found: set[int] = set()
         for period in asked:
-            found.update(dict.fromkeys(self._by_period.get(period, ())))
-            if period.year:
-                found.update(dict.fromkeys(self._by_period.get(Period(period.year), ())))
-        return list(found) if len(found) <= _MOST_CANDIDATES else []
+            for one in (period, Period(period.year)) if period.year else (period,):
+                for date in self.labels.by_period.get(one, ()):
+                    found.update(self._documents_of_date[date])
+                    if len(found) > _MOST_CANDIDATES:
+                        return []
+        return sorted(found)
 
     def _agrees(self, number: int, asked: Sequence[Period]) -> float:
-        return max((self._dated[number].agrees(period) for period in asked), default=0.0)
+        return max((self._dated(number).agrees(period) for period in asked), default=0.0)
 
     def _dated_only(
         self, named: Mapping[int, object], asked: Sequence[Period], extreme: str, *, anchored: bool
@@ -349,13 +302,13 @@ class Names:
         if asked:
             agreed = {number: self._agrees(number, asked) for number in named}
             best = max(agreed.values())
-            unmatched = tuple(one for one in asked if not any(self._dated[number].agrees(one) for number in named))
+            unmatched = tuple(one for one in asked if not any(self._dated(number).agrees(one) for number in named))
             if not best:
                 return {number: self._trust * fit for number, (fit, _, _) in named.items()}, unmatched
             return {
                 number: (0.4 * fit + 0.6) * agreed[number] * (agreed[number] / best)
                 if agreed[number]
-                else (_OTHER_PERIOD if any(self._dated[number].levels) else self._trust) * fit
+                else (_OTHER_PERIOD if any(self._dated(number).levels) else self._trust) * fit
                 for number, (fit, _, _) in named.items()
             }, unmatched
         if extreme:
@@ -367,7 +320,7 @@ class Names:
         return {number: self._trust * fit for number, (fit, _, _) in named.items()}, ()
 
     def _at_the_end(self, numbers: Sequence[int], extreme: str) -> list[int]:
-        dated = {number: self._dated[number].newest for number in numbers if self._dated[number].newest[0]}
+        dated = {number: self._dated(number).newest for number in numbers if self._dated(number).newest[0]}
         if not dated:
             return []
         end = max(dated.values()) if extreme == "newest" else min(dated.values())
@@ -378,7 +331,7 @@ class Names:
         for match in _EXTREME.finditer(question):
             after = match["after"] or ""
             noun = bool(_SPAN_OF_TIME.search(after)) or any(
-                term in self._frequency for word in self._cut(after) for term in word.terms
+                term in self.labels.frequency for word in self._cut(after) for term in word.terms
             )
             if noun or (named and not match["current"]):
                 return "oldest" if match["oldest"] else "newest"

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 
 _ORDINALS = (
     "first|1st|1\\.|erste[nrs]?|premier|première|1er|1re|primer|primero|primo|primeiro|eerste|första|første",
@@ -58,44 +59,67 @@ def _pattern(text: str) -> re.Pattern[str]:
     return re.compile(text, re.IGNORECASE)
 
 
+# What most patterns cannot do without and most texts have little of: looked for first, so that few patterns are tried.
+_NEEDS = {
+    "year": re.compile(r"(?:19|20)\d\d"),
+    "month": _pattern(rf"(?<![a-z])(?:{'|'.join(sorted({name[:3] for name in _MONTHS}))})"),
+    "code": _pattern(r"[QTH][1-4]|[1-4][QT]"),
+    "part": _pattern(r"quart|qtr|trimest|kvart|kwart|half|halb|semest"),
+}
+
+
+def _needing(needed: str, text: str) -> tuple[frozenset[str], str]:
+    return frozenset(needed.split()), text
+
+
 # Longer readings first: a span that one has taken is not read again.
 _PATTERNS = (
     # days
-    _pattern(rf"(?<![a-z])(?P<name>{_MONTH})\.?\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?,?\s+{_YEAR}"),
-    _pattern(
+    _needing("year month", rf"(?<![a-z])(?P<name>{_MONTH})\.?\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?,?\s+{_YEAR}"),
+    _needing(
+        "year month",
         rf"(?<!\d)(?P<day>\d{{1,2}})(?:st|nd|rd|th|\.|er)?\s+(?:de\s+|of\s+)?(?P<name>{_MONTH})\.?,?\s+(?:de\s+|del\s+)?{_YEAR}"
     ),
-    _pattern(
+    _needing(
+        "year",
         r"(?<!\d)(?P<year>(?:19|20)\d\d)(?P<mark>[-. /]?)(?P<month>0[1-9]|1[0-2])(?P=mark)"
         r"(?P<day>0[1-9]|[12]\d|3[01])(?!\d)"
     ),
-    _pattern(r"(?<!\d)(?P<one>\d{1,2})(?P<mark>[/.-])(?P<two>\d{1,2})(?P=mark)(?P<year>(?:19|20)\d\d)(?!\d)"),
+    _needing("year", r"(?<!\d)(?P<one>\d{1,2})(?P<mark>[/.-])(?P<two>\d{1,2})(?P=mark)(?P<year>(?:19|20)\d\d)(?!\d)"),
     # quarters
-    _pattern(rf"{_YEAR}[\s-]*[QT](?P<quarter>[1-4])(?!\d)"),
-    _pattern(rf"(?<![a-z\d])Q(?P<quarter>[1-4])(?:{_OF}{_YEAR}|\s?(?:FY\s?|['’]){_SHORT})"),
-    _pattern(rf"(?<![a-z\d])T(?P<quarter>[1-4]){_OF}{_YEAR}"),
-    _pattern(rf"(?<!\d)(?P<quarter>[1-4])[QT](?:{_OF}{_YEAR}|\s?['’]?{_SHORT})"),
-    _pattern(rf"{_YEAR}\s+(?P<ordinal>{_ORDINAL})[\s-]+(?:fiscal\s+)?(?:quarter|qtr|quartal|trimestre|kwartaal|kvartal)"),
-    _pattern(
+    _needing("year code", rf"{_YEAR}[\s-]*[QT](?P<quarter>[1-4])(?!\d)"),
+    _needing("code", rf"(?<![a-z\d])Q(?P<quarter>[1-4])(?:{_OF}{_YEAR}|\s?(?:FY\s?|['’]){_SHORT})"),
+    _needing("code", rf"(?<![a-z\d])T(?P<quarter>[1-4]){_OF}{_YEAR}"),
+    _needing("code", rf"(?<!\d)(?P<quarter>[1-4])[QT](?:{_OF}{_YEAR}|\s?['’]?{_SHORT})"),
+    _needing(
+        "year part",
+        rf"{_YEAR}\s+(?P<ordinal>{_ORDINAL})[\s-]+(?:fiscal\s+)?(?:quarter|qtr|quartal|trimestre|kwartaal|kvartal)"
+    ),
+    _needing(
+        "part",
         rf"(?<!\w)(?P<ordinal>{_ORDINAL})[\s-]+(?:fiscal\s+)?(?:quarter|qtr\.?|quartal|trimestre|kwartaal|kvartal)s?\b"
         rf"(?:{_OF}{_YEAR})?"
     ),
-    _pattern(r"(?<![a-z\d])Q(?P<quarter>[1-4])(?![a-z\d])|(?<![a-z\d])(?P<other>[1-4])Q(?![a-z\d])"),
+    _needing("code", r"(?<![a-z\d])Q(?P<quarter>[1-4])(?![a-z\d])|(?<![a-z\d])(?P<other>[1-4])Q(?![a-z\d])"),
     # halves
-    _pattern(rf"{_YEAR}[\s-]*H(?P<half>[12])(?!\d)"),
-    _pattern(rf"(?<![a-z\d])H(?P<half>[12])(?:{_OF}{_YEAR})"),
-    _pattern(rf"(?<!\w)(?P<ordinal>{_ORDINAL})[\s-]+(?P<halfword>half|halbjahr|semestre|semester){_OF}{_YEAR}"),
+    _needing("year code", rf"{_YEAR}[\s-]*H(?P<half>[12])(?!\d)"),
+    _needing("year code", rf"(?<![a-z\d])H(?P<half>[12])(?:{_OF}{_YEAR})"),
+    _needing(
+        "year part", rf"(?<!\w)(?P<ordinal>{_ORDINAL})[\s-]+(?P<halfword>half|halbjahr|semestre|semester){_OF}{_YEAR}"
+    ),
     # months
-    _pattern(rf"(?<![a-z])(?P<name>{_MONTH})\.?,?[\s-]+(?:of\s+|de\s+|del\s+)?{_YEAR}"),
-    _pattern(rf"{_YEAR}[\s-]+(?P<name>{_MONTH})(?![a-z])"),
+    _needing("year month", rf"(?<![a-z])(?P<name>{_MONTH})\.?,?[\s-]+(?:of\s+|de\s+|del\s+)?{_YEAR}"),
+    _needing("year month", rf"{_YEAR}[\s-]+(?P<name>{_MONTH})(?![a-z])"),
     # Not the 10 of a form called 10-K or 10Q.
-    _pattern(r"(?<!\d)(?P<year>(?:19|20)\d\d)[-. ]?(?P<month>0[1-9]|1[0-2])(?!\d|[a-z]|[-. ][a-z]\b)"),
+    _needing("year", r"(?<!\d)(?P<year>(?:19|20)\d\d)[-. ]?(?P<month>0[1-9]|1[0-2])(?!\d|[a-z]|[-. ][a-z]\b)"),
     # years
-    _pattern(r"(?<!\d)(?P<year>(?:19|20)\d\d)\s?(?:[-–—/]|to|bis|until|through|à|a)\s?(?P<last>(?:19|20)\d\d)(?!\d)"),
-    _pattern(rf"(?<![a-z]){_FISCAL}\s?(?:{_YEAR}|['’]?(?P<short>\d\d)(?!\d))"),
-    _pattern(_YEAR),
+    _needing(
+        "year", r"(?<!\d)(?P<year>(?:19|20)\d\d)\s?(?:[-–—/]|to|bis|until|through|à|a)\s?(?P<last>(?:19|20)\d\d)(?!\d)"
+    ),
+    _needing("", rf"(?<![a-z]){_FISCAL}\s?(?:{_YEAR}|['’]?(?P<short>\d\d)(?!\d))"),
+    _needing("year", _YEAR),
 )  # fmt: skip
-# Most names and many questions have neither: the patterns need not be tried.
+# Most names and many questions have neither: no pattern need be tried.
 _MAY_NAME_ONE = _pattern(r"\d|quart|qtr|trimest|kvart|kwart|half|halb|semest")
 _LONGEST_RANGE_YEARS = 10
 
@@ -144,7 +168,7 @@ def periods(text: str) -> list[Mention]:
     text = text.replace("_", " ")
     found: list[Mention] = []
     taken = bytearray(len(text))
-    for pattern in _PATTERNS:
+    for pattern in _tried(frozenset(need for need, sign in _NEEDS.items() if sign.search(text))):
         for match in pattern.finditer(text):
             if any(taken[match.start() : match.end()]):
                 continue
@@ -161,6 +185,12 @@ def periods(text: str) -> list[Mention]:
             for mention in found
         ]
     return found
+
+
+@cache
+def _tried(held: frozenset[str]) -> tuple[re.Pattern[str], ...]:
+    # Compiled when first needed: all of them take longer than reading the names of a small workspace.
+    return tuple(_pattern(text) for needed, text in _PATTERNS if needed <= held)
 
 
 def without(text: str, mentions: Iterable[Mention]) -> str:
@@ -184,9 +214,10 @@ def _read(match: re.Match[str]) -> Iterator[Period]:
         sure = (one > 12) != (two > 12)
         yield Period(year, month=month, day=day) if sure and month <= 12 and day <= 31 else Period(year)
     elif "name" in said or "month" in said:
-        month = int(said["month"]) if "month" in said else _MONTHS[said["name"].lower()]
+        # A pattern takes letters for equal (ı and i) that are none of a month's name here.
+        month = int(said["month"]) if "month" in said else _MONTHS.get(said["name"].casefold(), 0)
         day = int(said.get("day", 0))
-        yield Period(year, month=month, day=day if day <= 31 else 0)
+        yield Period(year, month=month, day=day if month and day <= 31 else 0)
     elif "half" in said or "halfword" in said:
         half = int(said["half"]) if "half" in said else _number(said["ordinal"])
         if half <= 2:

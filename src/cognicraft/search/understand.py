@@ -141,7 +141,8 @@ def _notes(named: Named, whole: str, names: Names | None) -> list[str]:
         notes.append(f"Taken to ask for the whole of {_file(names.source(whole))}.")
     groups: dict[tuple[str, ...], list[DocumentHint]] = {}
     for hint in named.hints:
-        groups.setdefault(hint.words, []).append(hint)
+        if hint.words or named.extreme:  # what only shares a weaker name needs no telling
+            groups.setdefault(hint.words, []).append(hint)
     # Those whose words are more say what was meant; the others only share some of them.
     for words, hints in list(groups.items())[:_MOST_LISTED]:
         meant = [*words, *([f"the {named.extreme}"] if named.extreme else [])]
