@@ -137,6 +137,81 @@ def crash() -> str:
     return "`python benchmarks/crash.py`.\n\n" + table(columns, rows) + f"\n\nThe kills fell: {moments}."
 
 
+ROUTED = {
+    "document at 1": "right document first",
+    "hits of the right files": "share of hits in the right documents",
+    "documents in 10": "right documents among 10 hits",
+    "page at 10": "page of a figure of the reference, in 10 hits",
+    "figure at 10": "figure of the reference, in 10 hits",
+    "first source": "right document is the answer's first source",
+    "quoted": "figure of the reference quoted",
+}
+
+
+def routing() -> str:
+    data = result("routing")
+    groups = sorted(data["filings"].items(), key=lambda group: not group[0].startswith("one file"))
+    tables = []
+    for chosen in (groups[:3], groups[3:]):
+        columns = [f"{name} ({row['questions']})" for name, row in chosen]
+        rows = [
+            [meaning, *(f"{row['without'][key]:.3f} → {row['with'][key]:.3f}" for _, row in chosen)]
+            for key, meaning in ROUTED.items()
+            if key in chosen[0][1]["with"]
+        ]
+        tables.append(table(["without → with", *columns], rows))
+    others = [
+        [name, row["questions"], f"{row['without']:.4f}", f"{row['with']:.4f}", row["better"], row["worse"]]
+        for name, row in data.items()
+        if name != "filings"
+    ]
+    return (
+        "`python benchmarks/routing.py`. MiniLM, default settings, ten hits, no filter; twenty filings of five "
+        "companies. In brackets the number of questions.\n\n"
+        + "\n\n".join(tables)
+        + "\n\nOther collections, where routing has little to do, nDCG@10:\n\n"
+        + table(["set", "questions", "without", "with", "questions better", "worse"], others)
+    )
+
+
+def routing_short() -> str:
+    row = result("routing")["filings"]["one file, all"]
+    names = ("document at 1", "page at 10", "figure at 10", "first source")
+    rows = [[ROUTED[name], f"{row['without'][name]:.3f}", f"{row['with'][name]:.3f}"] for name in names]
+    head = f"{row['questions']} questions on 20 quarterly reports that are all alike (PDF, 1,037 pages); "
+    return head + "`python benchmarks/routing.py`.\n\n" + table(["", "routing off", "default"], rows)
+
+
+def model_failures() -> str:
+    rows = [
+        [row["step"], row["case"], row["exit"], row["calls"], row["kept"], row["message"].replace("|", "\\|")]
+        for row in result("model_failures")
+    ]
+    wrong = sum(bool(row["wrong"]) for row in result("model_failures"))
+    columns = ["step", "what happens", "exit", "calls", "what there is after it", "what is said first"]
+    head = f"`python benchmarks/model_failures.py`: {len(rows)} cases, {wrong} of them not as they should be."
+    return f"{head}\n\n{table(columns, rows)}"
+
+
+def context_resume() -> str:
+    data = result("context_resume")
+    killed, gone = data["killed_twice"], data["server_gone"]
+    rows = [
+        ["documents, chunks", f"{killed['documents']}, {killed['chunks']}", f"{gone['documents']}, {gone['chunks']}"],
+        ["chunks without their context", killed["chunks_without_context"], gone["chunks_without_context"]],
+        ["calls in all", killed["calls"], gone["calls"]],
+        ["asked twice", killed["asked_twice"], gone["asked_twice"]],
+        ["under way at the kills", sum(killed["under_way_at_the_kills"]), gone["under_way_when_it_went"]],
+        ["calls of one more run", killed["calls_of_another_run"], ""],
+        ["exit code of the run that failed", "", gone["exit_code"]],
+    ]
+    return (
+        f"`python benchmarks/context_resume.py`, {data['concurrency']} calls side by side.\n\n"
+        + table(["", "ingest killed twice", "server killed"], rows)
+        + f"\n\nWhat the run said whose server went: \u201c{gone['message'][0].removeprefix('error: ')}\u201d"
+    )
+
+
 MAKERS: dict[str, Callable[[], str]] = {
     "quality": quality,
     "quality-short": quality_short,
@@ -146,6 +221,10 @@ MAKERS: dict[str, Callable[[], str]] = {
     "embedding": embedding,
     "filings": filings,
     "crash": crash,
+    "routing": routing,
+    "routing-short": routing_short,
+    "model-failures": model_failures,
+    "context-resume": context_resume,
 }
 
 

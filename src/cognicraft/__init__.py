@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         SearchResult,
         Sentence,
         Source,
+        Verification,
     )
     from cognicraft.workspace import Workspace
 
@@ -40,6 +41,7 @@ __all__ = [
     "Sentence",
     "Settings",
     "Source",
+    "Verification",
     "Workspace",
     "__version__",
     "resolve",
@@ -55,6 +57,7 @@ _HOME = {
     "Sentence": "results",
     "Settings": "config",
     "Source": "results",
+    "Verification": "results",
     "Workspace": "workspace",
     "resolve": "config",
 }

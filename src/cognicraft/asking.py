@@ -2,8 +2,8 @@
 
 Takes: an open workspace, a question, the settings of this call, the models. Returns: events, the `Answer` last.
 Method: search (`searching.py`); then a model writes from the evidence alone (`answer/ground.py`, `prompting.py`,
-`generate.py`), or without one the sentences that answer are quoted word for word (`answer/extract.py`). A document that
-is asked for as a whole is given whole, as far as the budget goes.
+`generate.py`) and is checked (`verifying.py`), or without one the sentences that answer are quoted word for word
+(`answer/extract.py`). A document that is asked for as a whole is given whole, as far as the budget goes.
 What can go wrong: a model that cannot be reached, breaks off, refuses or says nothing is replaced by quotes, and the
 answer says so; a wrong key, an unknown model or a spent budget is an error, because no question would fare better.
 """
@@ -12,25 +12,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cognicraft.config import Settings
 from cognicraft.encoders import SHIPPED, embedder_named, keeps_token_codes
 from cognicraft.errors import ContextOverflow, ModelRefused, ModelReplyInvalid, ModelUnavailable
 from cognicraft.presenting import answer, document_answer, understood, written
 from cognicraft.protocols import LanguageModel
-from cognicraft.records import Filter, Page, StoredChunk, Usage
+from cognicraft.records import Filter, Page, StoredChunk, Usage, Verdict
 from cognicraft.results import Answer, AnswerEvent, AskEvent, StepEvent, TokenEvent
 from cognicraft.roles import Roles
 from cognicraft.search.route import SURELY_NAMED
 from cognicraft.searching import Found, Opened, find
+from cognicraft.verifying import checked_claims, cited_passages, corrected, rounds, verifier_of
 
 if TYPE_CHECKING:
     from cognicraft.answer.extract import Extraction
     from cognicraft.answer.generate import GeneratedAnswer
     from cognicraft.answer.ground import Evidence
+    from cognicraft.answer.passages import EvidencePassage
+    from cognicraft.answer.prompting import Template
     from cognicraft.models.meter import Meter
     from cognicraft.search.lexical import LexicalEncoder
 
@@ -40,6 +43,10 @@ History = Sequence[tuple[str, str]]
 _PROMPT_TOKENS = 900
 """Room for the instructions of a template and the question, in tokens."""
 _LEAST_EVIDENCE_TOKENS = 200
+_MORE = 5
+"""Hits taken for each search of a correction."""
+_MOST_SHORT = 6
+"""Statements that a model is told of when it writes again."""
 
 
 def ask(
@@ -71,7 +78,18 @@ def ask(
     if model is not None:
         yield StepEvent(step="write")
         try:
-            yield from _written(opened, question, settings, found, model, history=history, meter=meter, started=started)
+            yield from _written(
+                opened,
+                question,
+                settings,
+                found,
+                model,
+                where=where,
+                history=history,
+                roles=roles,
+                meter=meter,
+                started=started,
+            )
             return
         except (ModelUnavailable, ModelReplyInvalid, ModelRefused, ContextOverflow) as error:
             fallen_back = (f"Quoted instead of written: {error.message}",)
@@ -90,11 +108,15 @@ def _written(
     found: Found,
     model: LanguageModel,
     *,
+    where: str | Filter | None,
     history: History,
+    roles: Roles,
     meter: Meter,
     started: float,
 ) -> Iterator[AskEvent]:
-    """The answer in a model's words, from the evidence alone. Raises: ModelError."""
+    """The answer in a model's words, from the evidence alone, checked against it. Raises: ModelError."""
+    from cognicraft.answer.cited_sentences import cited_sentences
+    from cognicraft.answer.confidence import probability
     from cognicraft.answer.generate import generate
     from cognicraft.answer.prompting import load_template, messages
 
@@ -145,27 +167,115 @@ def _written(
         "first token": first_ms,
         "write": (time.perf_counter() - writing) * 1000,
     }
-    yield AnswerEvent(
-        answer=written(
+    text, sentences, passages = made.text, made.sentences, evidence.passages
+    checked: dict[str, Any] = {}
+    if own.verify and made.answered:
+        yield StepEvent(step="verify")
+        checking = time.perf_counter()
+        author = _Author(opened, question, settings, found, model, roles, meter, where, history, template)
+        kept = corrected(
             question,
-            made,
-            evidence,
-            pages=_pages(opened, [passage.place.document_id for passage in evidence.passages]),
-            warnings=[*found.retrieved.warnings, *notes, *evidence.notes, *made.notes],
-            timings_ms=rounded(timings, started),
-            config={
-                **settings.search.model_dump(mode="json"),
-                **own.model_dump(mode="json", exclude={"max_sentences", "threshold", "passages"}),
-                "workspace": opened.name,
-                "encoders": list(opened.manifest.encoder_names),
-                "temperature": settings.model.temperature,
-                "evidence_tokens": evidence.tokens,
-                "evidence_passages": len(evidence.passages),
-            },
-            meaning=understood(found.understanding, found.plan),
-            usage=meter.usage,
+            text,
+            passages,
+            verifier=verifier_of(own, roles=roles, meter=meter),
+            settings=own,
+            key_terms=found.understanding.key_terms,
+            retrieve_more=author.find_more,
+            regenerate=author.write_again,
         )
+        timings["verify"] = (time.perf_counter() - checking) * 1000
+        notes += kept.notes
+        if kept.text != text:
+            text, passages = kept.text, kept.evidence
+            sentences = cited_sentences(text, known={passage.number for passage in passages})
+        sources = cited_passages(kept.evidence, _pages(opened, [one.place.document_id for one in kept.evidence]))
+        likely = probability(kept.verdicts)
+        checked = {
+            "confidence": kept.confidence,
+            "probability": None if likely is None else round(likely, 4),
+            "claims": checked_claims(kept.verdicts, sources),
+            "corrections": rounds(kept.corrections),
+        }
+    made_answer = written(
+        question,
+        text,
+        sentences,
+        passages,
+        model=made.model,
+        pages=_pages(opened, [passage.place.document_id for passage in passages]),
+        warnings=[*found.retrieved.warnings, *notes, *evidence.notes, *made.notes],
+        timings_ms=rounded(timings, started),
+        config={
+            **settings.search.model_dump(mode="json"),
+            **own.model_dump(mode="json", exclude={"max_sentences", "threshold", "passages"}),
+            "workspace": opened.name,
+            "encoders": list(opened.manifest.encoder_names),
+            "temperature": settings.model.temperature,
+            "evidence_tokens": evidence.tokens,
+            "evidence_passages": len(evidence.passages),
+        },
+        meaning=understood(found.understanding, found.plan),
+        usage=meter.usage,
     )
+    yield AnswerEvent(answer=made_answer.model_copy(update=checked))
+
+
+@dataclass(frozen=True, slots=True)
+class _Author:
+    """Searches and writes again for a correction, as the first answer was."""
+
+    opened: Opened
+    question: str
+    settings: Settings
+    found: Found
+    model: LanguageModel
+    roles: Roles
+    meter: Meter
+    where: str | Filter | None
+    history: History
+    template: Template
+
+    def find_more(self, queries: Sequence[str]) -> list[EvidencePassage]:
+        """Passages that the first of these texts find, best first; numbers do not count."""
+        from cognicraft.answer.ground import pack
+
+        plain = self.settings.search.model_copy(update={"plan": False, "hyde": False, "rerank": "late-interaction"})
+        chunk_ids: dict[str, None] = {}
+        for query in queries:
+            found = find(self.opened, query, plain, where=self.where, limit=_MORE, roles=self.roles, meter=self.meter)
+            chunk_ids.update(dict.fromkeys(hit.chunk_id for hit in found.retrieved.ranking))
+        stored = self.opened.engine.chunks(list(chunk_ids))
+        count = partial(_tokens, self.opened)
+        return list(pack(stored, max_tokens=self.settings.answer.max_tokens, count_tokens=count).passages)
+
+    def write_again(self, passages: Sequence[EvidencePassage], short: Sequence[Verdict]) -> str:
+        """The answer from all of the evidence, told which statements fell short; "" if the documents do not tell."""
+        from cognicraft.answer.fence import mark_for
+        from cognicraft.answer.generate import GeneratedAnswer, generate
+        from cognicraft.answer.ground import Evidence
+        from cognicraft.answer.prompting import DEFAULT_STYLE, messages
+
+        own = self.settings.answer
+        mark = mark_for([*(one.text for one in passages), *(one.title for one in passages)])
+        tokens = sum(_tokens(self.opened, one.shown(mark)) for one in passages)
+        evidence = Evidence(tuple(passages), mark, tokens, own.max_tokens)
+        listed = " ".join(f'"{one.claim.text}"' for one in short[:_MOST_SHORT])
+        asked = messages(
+            self.question,
+            evidence=evidence,
+            template=self.template,
+            persona=own.persona,
+            style=f"{own.style or DEFAULT_STYLE} A check did not find these statements in the passages; leave out or "
+            f"correct what they do not say: {listed}",
+            language=own.language,
+            history=self.history,
+        )
+        made = None
+        for piece in generate(
+            asked, evidence=evidence, model=self.model, max_tokens=self.settings.model.max_output_tokens
+        ):
+            made = piece if isinstance(piece, GeneratedAnswer) else made
+        return made.text if made is not None else ""
 
 
 def _evidence(opened: Opened, found: Found, *, top_k: int, max_tokens: int) -> Evidence:

@@ -139,6 +139,16 @@ class AnswerSettings(Section):
     """How it answers ("in one sentence", "as a list"), put into the template."""
     language: str = ""
     """Language of the answer; empty: that of the question."""
+    verify: bool = True
+    """Whether each claim that a model writes is checked against the evidence."""
+    judge: Literal["signals", "model"] = "signals"
+    """What checks claims: `signals` needs no model; `model` asks one besides, which must quote the evidence."""
+    confidence_threshold: Annotated[float, Field(ge=0, le=1)] = 0.7
+    """Confidence below which an answer is searched and written again."""
+    max_corrections: Annotated[int, Field(ge=0, le=5)] = 2
+    """Rounds of searching and writing again, at most."""
+    strict: bool = False
+    """Whether sentences that did not stand the check are struck."""
     passages: Annotated[int, Field(ge=1, le=100)] = 10
     """Hits that may be quoted where no model answers."""
     max_sentences: Annotated[int, Field(ge=1, le=20)] = 3
@@ -161,6 +171,8 @@ class ModelSettings(Section):
     """Model that rewrites follow-up questions, where it is not the small one."""
     rerank: str = ""
     """Model that judges passages, where it is not the small one."""
+    check: str = ""
+    """Model that checks claims, where it is not the small one."""
     context: str = ""
     """Model that places chunks in their document, where it is not the small one."""
     base_url: str = ""

@@ -7,7 +7,7 @@ the steps that `ingestion.IngestRun` goes through, and the reading of files in w
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from cognicraft.config import IngestSettings, Settings
 from cognicraft.ingestion import FileRead, FileToRead, IngestSteps
 from cognicraft.manifest import Manifest
 from cognicraft.protocols import Embedder, LanguageModel
+from cognicraft.records import Document
 from cognicraft.roles import Roles
 
 if TYPE_CHECKING:
@@ -128,3 +129,25 @@ def root_of(target: str) -> str:
     path = Path(target).expanduser().absolute()
     source = source_of(os.path.abspath(path))  # noqa: PTH100  (resolves "..", keeps links as discovery does)
     return f"{source.rstrip('/')}/" if path.is_dir() else source
+
+
+def read_evidence(names: Sequence[str], *, settings: IngestSettings) -> tuple[list[Document], list[str]]:
+    """The documents of some files, in the order named, with the warnings of their readers.
+
+    Raises: UsageError where there is nothing of that name; ReadError for a file that cannot be read.
+    """
+    from cognicraft.ingest.discover import discover
+
+    files: list[FileToRead] = []
+    for item in discover(list(names)):
+        if item.error is not None:
+            raise item.error
+        if not item.skipped:
+            files.append(FileToRead(source=item.source, path=item.path, size=item.size, mtime_ns=item.mtime_ns))
+    read: dict[str, list[Document]] = {file.source: [] for file in files}
+    for outcome in read_files(files, settings=settings):
+        if outcome.error is not None:
+            raise outcome.error
+        read[outcome.file.source] += outcome.documents
+    documents = [document for found in read.values() for document in found]
+    return documents, [f"{one.source}: {warning}" for one in documents for warning in one.warnings]

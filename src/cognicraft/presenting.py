@@ -19,8 +19,8 @@ from cognicraft.results import (
 )
 
 if TYPE_CHECKING:
+    from cognicraft.answer.cited_sentences import CitedSentence
     from cognicraft.answer.extract import Extraction
-    from cognicraft.answer.generate import GeneratedAnswer
     from cognicraft.answer.ground import Evidence
     from cognicraft.answer.passages import EvidencePassage
     from cognicraft.search.retrieve import Place
@@ -167,9 +167,11 @@ def answer(
 
 def written(
     question: str,
-    generated: GeneratedAnswer,
-    evidence: Evidence,
+    text: str,
+    sentences: Sequence[CitedSentence],
+    passages: Sequence[EvidencePassage],
     *,
+    model: str,
     pages: Mapping[str, Sequence[Page]],
     warnings: list[str],
     timings_ms: dict[str, float],
@@ -179,21 +181,23 @@ def written(
 ) -> Answer:
     """A model's answer with the passages it cites as sources, under the numbers that it was given them by.
 
-    The quote of a source is the sentences of the passage that share most with what cites it.
+    text: "" where the documents do not tell. The quote of a source is the sentences of the passage that share most
+    with what cites it.
     """
     from cognicraft.answer.quoting import quote_span
 
+    by_number = {passage.number: passage for passage in passages}
     sources = []
-    for number in sorted(generated.cited):
-        passage = evidence.passages[number - 1]
-        claims = [sentence.claim for sentence in generated.sentences if number in sentence.citations]
+    for number in sorted({number for sentence in sentences for number in sentence.citations}):
+        passage = by_number[number]
+        claims = [sentence.claim for sentence in sentences if number in sentence.citations]
         sources.append(_passage_source(passage, quote_span(" ".join(claims), passage.text), pages))
-    if not generated.answered:
-        sources = [_passage_source(one, (0, len(one.text)), pages) for one in evidence.passages[:3]]
+    if not text:
+        sources = [_passage_source(one, (0, len(one.text)), pages) for one in passages[:3]]
     return Answer(
         question=question,
-        answered=generated.answered,
-        answer=generated.text if generated.answered else NOT_TOLD,
+        answered=bool(text),
+        answer=text or NOT_TOLD,
         sentences=[
             Sentence(
                 text=sentence.text,
@@ -202,10 +206,10 @@ def written(
                 citations=list(sentence.citations),
                 unknown_citations=list(sentence.unknown),
             )
-            for sentence in generated.sentences
+            for sentence in sentences
         ],
         sources=sources,
-        model=generated.model,
+        model=model,
         understood=meaning,
         usage=model_usage(usage),
         warnings=list(dict.fromkeys(warnings)),

@@ -110,6 +110,56 @@ class Source(Result):
     also: list[str] = Field(default=[], description="Other files that hold the same text.")
 
 
+class CheckedClaim(Result):
+    """A statement of an answer with what the evidence says to it."""
+
+    text: str
+    start: int = Field(description="Start of the claim in the answer.")
+    end: int
+    verdict: Literal["SUPPORTED", "PARTIALLY_SUPPORTED", "UNSUPPORTED", "CONTRADICTED", "UNVERIFIED"] = Field(
+        description="UNVERIFIED: the check could not run; it never counts as support."
+    )
+    score: float = Field(description="How probably the evidence supports it, 0..1.")
+    reason: str
+    n: int | None = Field(description="Number of the source that decided; null for none.")
+    file: str | None
+    page: int | None
+    quote: str = Field(description="The words that decided.")
+    quote_start: int
+    quote_end: int
+
+
+class CorrectionRound(Result):
+    """What one round of correction asked, found and changed."""
+
+    round: int
+    action: Literal["checked again", "written again", "struck", "failed"]
+    queries: list[str]
+    found: list[int] = Field(description="Numbers of the passages that were new.")
+    before: float | None = Field(description="Confidence before the round.")
+    after: float | None
+    changed: list[str]
+    kept: Literal["earlier", "new"]
+    reason: str
+    error: str
+
+
+class Verification(Result):
+    """What `verify` gives."""
+
+    text: str
+    confidence: float | None = Field(
+        description="(supported + .5 partial) / total - .1 unsupported + .1 if none is, 0..1; null without claims."
+    )
+    probability: float | None = Field(
+        description="How probably all that it states is supported; calibrated on public data, less so on other texts."
+    )
+    claims: list[CheckedClaim]
+    verifier: str
+    usage: ModelUsage
+    warnings: list[str]
+
+
 class Answer(Result):
     """What `ask` gives. Where nothing answers, `answered` is false and `answer` says so."""
 
@@ -119,6 +169,12 @@ class Answer(Result):
     sentences: list[Sentence]
     sources: list[Source] = Field(description="Cited sources; where nothing answers, the nearest passages.")
     model: str = Field(description="Language model that wrote it; '' where sentences are quoted word for word.")
+    confidence: float | None = Field(
+        default=None, description="Of the check, as in `Verification`; null where nothing was checked, as with quotes."
+    )
+    probability: float | None = None
+    claims: list[CheckedClaim] = []
+    corrections: list[CorrectionRound] = []
     understood: Understood
     usage: ModelUsage
     warnings: list[str]

@@ -1,7 +1,7 @@
 """Which language model does which work, and what it may cost.
 
-Takes: the `model` settings. Returns: for each role (answer, plan, rewrite, rerank, context) the name of its model, and
-the open model itself, wrapped in the cache of replies and in the meter of one question or one command.
+Takes: the `model` settings. Returns: for each role (answer, plan, rewrite, rerank, context, check) the name of its
+model, and the open model itself, wrapped in the cache of replies and in the meter of one question or one command.
 Method: `model.answer` is what the person chose; `auto` finds a running Ollama, else there is none, and every step goes
 without. The other roles take the small model of the same provider, unless a setting of their own names another.
 Nothing is imported or opened before a role is asked for; the search for Ollama is one refused connection.
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from cognicraft.models.catalog import Catalog
     from cognicraft.models.meter import Meter
 
-Role = Literal["answer", "plan", "rewrite", "rerank", "context"]
-ROLES: tuple[Role, ...] = ("answer", "plan", "rewrite", "rerank", "context")
+Role = Literal["answer", "plan", "rewrite", "rerank", "context", "check"]
+ROLES: tuple[Role, ...] = ("answer", "plan", "rewrite", "rerank", "context", "check")
 NONE = "none"
 AUTO = "auto"
 
@@ -170,7 +170,8 @@ def _opened(name: str, settings: ModelSettings, base_url: str) -> LanguageModel:
 
     return open_language_model(
         name,
-        api_key=settings.api_key.get_secret_value() if settings.api_key else None,
+        # A key goes to the server it was set for, never to a provider that has its own variable.
+        api_key=settings.api_key.get_secret_value() if settings.api_key and name.startswith("compatible:") else None,
         base_url=base_url,
         temperature=settings.temperature,
         timeout_s=settings.timeout_s,

@@ -2,7 +2,8 @@
 
     ingest:  discover ─▶ read (worker processes) ─▶ split ─▶ contextualize ─▶ encode ─▶ engine      (ingestion.py)
     search:  retrieve (arms side by side) ─▶ fuse and rerank ─▶ hits                                (search/)
-    ask:     search ─▶ extract the sentences that answer ─▶ sentences with citations, or "not told" (answer/)
+    ask:     search ─▶ a model writes from the evidence ─▶ claims are checked, corrected               (answer/)
+             or, without a model, search ─▶ the sentences that answer, word for word; or "not told"
 
 This module only composes: every step is a plain function or class elsewhere that knows nothing of settings or of
 the other steps. On disk a workspace is a folder `HOME/workspaces/NAME` with `manifest.json` (what it was made with) and
@@ -40,7 +41,7 @@ from cognicraft.errors import (
     WorkspaceLocked,
     WorkspaceNotFound,
 )
-from cognicraft.ingesting import context_price, contexts_by_model, ingest_steps, read_files, root_of
+from cognicraft.ingesting import context_price, contexts_by_model, ingest_steps, read_evidence, read_files, root_of
 from cognicraft.ingestion import FileToRead, IngestRun, Progress, nothing_found
 from cognicraft.manifest import (
     EncoderStamp,
@@ -62,11 +63,13 @@ from cognicraft.results import (
     ModelListing,
     ReindexReport,
     SearchResult,
+    Verification,
     WorkspaceInfo,
 )
 from cognicraft.roles import OpenModels, Roles, listing
 from cognicraft.searching import Opened, find
 from cognicraft.sessions import Sessions
+from cognicraft.verifying import verifier_of, verify_text
 
 if TYPE_CHECKING:
     from cognicraft.chat import Chat
@@ -153,13 +156,17 @@ class Workspace:
     def exists(self) -> bool:
         return self._manifest is not None or (self.path / "manifest.json").is_file()
 
-    def close(self) -> None:
-        """Let go of the engine. Idempotent; the next call opens it again (a memory engine is empty then)."""
+    def release(self) -> None:
+        """Let go of the engine, so that another process may have it; models stay open. The next call opens it again."""
         with self._opening:
             if self._engine is not None:
                 self._engine.close()
                 self._engine = None
                 self._learned = None
+
+    def close(self) -> None:
+        """Let go of engine and models. Idempotent; the next call opens them again (a memory engine is empty then)."""
+        self.release()
         self._models.close()
 
     def __enter__(self) -> Workspace:
@@ -419,6 +426,20 @@ class Workspace:
     ) -> Iterator[AskEvent]:
         with self._opened() as opened:
             yield from ask(opened, question, own, where=where, roles=self._roles(own), history=history)
+
+    def verify(
+        self, text: str, evidence: Sequence[str | os.PathLike[str]], *, settings: Mapping[str, object] | None = None
+    ) -> Verification:
+        """Hold the claims of any text against any files; `[n]` in the text cites the n-th document read.
+
+        The files are read, not ingested. Raises: UsageError; ReadError for a file that cannot be read; ModelError.
+        """
+        own = self._settings_of_call({}, settings)
+        roles = self._roles(own)
+        meter = roles.meter()
+        documents, warnings = read_evidence([os.fspath(name) for name in evidence], settings=own.ingest)
+        verifier = verifier_of(own.answer, roles=roles, meter=meter)
+        return verify_text(text, documents, verifier=verifier, meter=meter, warnings=warnings)
 
     def chat(
         self,

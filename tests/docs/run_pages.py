@@ -27,11 +27,15 @@ from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
-NEEDS_MULTILINGUAL = frozenset({"languages.md"})
+NEEDS_MULTILINGUAL = frozenset({"languages.md", "reindex.md"})
+# Where nobody listens: no model server of the person who runs this may answer. Pages show the usual address.
+NO_OLLAMA, USUAL_OLLAMA = "http://127.0.0.1:9", "http://127.0.0.1:11434"
+_A_PERSONS_OWN = ("_API_KEY", "_BASE_URL", "_ENDPOINT")
 _BLOCK = re.compile(r"^```(?P<kind>\w*)[^\n]*\n(?P<body>.*?)^```[ ]*$\n?", re.MULTILINE | re.DOTALL)
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _EXIT = re.compile(r"\s+# exit (\d+)$")
-_PROGRESS = re.compile(r"^\d+/\d+ files, \d+ chunks, .*$|^milliseconds: .*$|^\s*$")
+_COUNTING = re.compile(r"^\d+/\d+ (?:files|documents), .*$")
+_PROGRESS = re.compile(rf"{_COUNTING.pattern}|^milliseconds: .*$|^\s*$")
 _VARIES = (
     (re.compile(r"\b[0-9a-f]{12,32}\b"), "ID"),
     (re.compile(r"\d{4}-\d\d-\d\dT[\d:.+Z-]+"), "TIME"),
@@ -92,12 +96,17 @@ class Place:
     @contextlib.contextmanager
     def entered(self) -> Iterator[None]:
         before = Path.cwd()
-        from_caller = {key: value for key, value in os.environ.items() if not key.startswith("COGNICRAFT_")}
+        from_caller = {
+            key: value
+            for key, value in os.environ.items()
+            if not key.startswith("COGNICRAFT_") and not key.endswith(_A_PERSONS_OWN)
+        }
         cache = os.environ.get("COGNICRAFT_CACHE") or str(Path("~/.cache/cognicraft").expanduser())
         environment = {
             **from_caller,
             "HOME": str(self.user),
             "COGNICRAFT_CACHE": cache,
+            "OLLAMA_HOST": NO_OLLAMA,
             "COLUMNS": "132",
             "TERM": "xterm",
             "NO_COLOR": "1",
@@ -111,7 +120,10 @@ class Place:
             os.chdir(before)
 
     def shown(self, text: str) -> str:
-        return text.replace(str(self.project), "/path/to/project").replace(str(self.user), "~")
+        own = {str(self.project): "/path/to/project", str(self.user): "~", f"{NO_OLLAMA}/": f"{USUAL_OLLAMA}/"}
+        for here, shown in own.items():
+            text = text.replace(here, shown)
+        return text
 
 
 def run_page(page: Path, place: Place) -> tuple[list[Example], str]:
@@ -227,7 +239,7 @@ def _console(example: Example) -> str:
 
 def _elided(said: str, printed: str) -> str:
     """What is printed, with the page's `...` where it stands there; without progress, which is not always there."""
-    rows = [row for row in printed.splitlines(keepends=True) if not re.match(r"\d+/\d+ files, ", row)]
+    rows = [row for row in printed.splitlines(keepends=True) if not _COUNTING.match(row)]
     shown = said.splitlines()
     if "..." not in shown:
         return "".join(rows)

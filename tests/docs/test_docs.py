@@ -92,8 +92,8 @@ def test_settings_and_options_that_pages_name_exist() -> None:
     options = (DOCS / "reference" / "commands.md").read_text(encoding="utf-8")
     for page in pages():
         text = page.read_text(encoding="utf-8")
-        sections = r"(?:ingest|search|answer)"
-        for key in re.findall(rf"`({sections}\.(?!py\b)[a-z_0-9]+)`", text):
+        sections = r"(?:ingest|search|answer|model)"
+        for key in re.findall(rf"`({sections}\.(?!py\b|onnx\b)[a-z_0-9]+)`", text):
             assert key in known, f"{page.name} names the setting {key}"
         for line in re.findall(r"^.*\bcognicraft .*$|`--[a-z-]+", text, re.MULTILINE):
             for option in re.findall(r"(?<=[\s`])--[a-z][a-z-]+", line):

@@ -42,6 +42,7 @@ def settings(server: ProviderServer, **more: object) -> dict[str, object]:
         "model.api_key": server.key,
         "model.cache": False,
         "model.retries": 0,
+        "answer.max_corrections": 0,  # what is checked and corrected has tests of its own
     }
     return {**own, **{key.replace("__", "."): value for key, value in more.items()}}
 
@@ -73,6 +74,7 @@ def command(server: ProviderServer, alps: Path, *arguments: str, key: str = "") 
         "COGNICRAFT_MODEL_API_KEY": key or server.key,
         "COGNICRAFT_MODEL_CACHE": "false",
         "COGNICRAFT_MODEL_RETRIES": "0",
+        "COGNICRAFT_ANSWER_MAX_CORRECTIONS": "0",
     }
     return subprocess.run(
         [sys.executable, "-m", "cognicraft", "ask", QUESTION, "-w", "alps", "--model", "compatible:writer", *arguments],

@@ -72,6 +72,13 @@ def ask(
     language: Annotated[
         str | None, typer.Option("--language", metavar="NAME", help="Language of the answer (default: the question's).")
     ] = None,
+    verify: Annotated[
+        bool | None,
+        typer.Option("--verify/--no-verify", help="Check what a model writes against the evidence (default: yes)."),
+    ] = None,
+    strict: Annotated[
+        bool | None, typer.Option("--strict", help="Strike sentences that did not stand the check.")
+    ] = None,
     stream: Annotated[
         bool | None,
         typer.Option("--stream/--no-stream", help="Print the answer while it is written (default: in a terminal)."),
@@ -104,6 +111,8 @@ def ask(
         "answer.persona": persona,
         "answer.style": style,
         "answer.language": language,
+        "answer.verify": verify,
+        "answer.strict": strict,
     }
     stream = sys.stdout.isatty() if stream is None else stream
     given = {**parse_settings(changed), **{key: value for key, value in settings.items() if value is not None}}
@@ -124,6 +133,7 @@ def ask(
         print_json(answer)
         return
     print_sources(answer)
+    print_checked(answer)
     if explain:
         print_explained(answer)
     if note:
@@ -147,19 +157,32 @@ def print_events(events: Iterable[AskEvent], *, stream: bool, quiet: bool = Fals
     """Print an answer while it comes (`stream`), whole at its end, or not at all (`quiet`); returns it."""
     from cognicraft.results import AnswerEvent, TokenEvent
 
-    printed = False
+    pieces: list[str] = []
     for event in events:
         if isinstance(event, TokenEvent) and stream:
             print(event.text, end="", flush=True)
-            printed = True
+            pieces.append(event.text)
         elif isinstance(event, AnswerEvent):
-            whole = not printed or not event.answer.model  # what broke off is replaced
-            if printed:
+            # What broke off, or was corrected, is replaced.
+            whole = "".join(pieces) != event.answer.answer
+            if pieces:
                 print("\n" if whole else "")
             if whole and not quiet:
                 print(event.answer.answer)
             return event.answer
     raise AssertionError("the events of a question end with an answer")
+
+
+def print_checked(answer: Answer) -> None:
+    """What the check said of each statement, and what was corrected; nothing where nothing was checked."""
+    from cognicraft.cli.verify import print_claims
+
+    if answer.confidence is None:
+        return
+    print("\nChecked")
+    print_claims(answer.claims, confidence=answer.confidence)
+    for one in answer.corrections:
+        print(f"correction {one.round}: {one.action}. {one.reason}{' ' + one.error if one.error else ''}")
 
 
 def print_sources(answer: Answer) -> None:

@@ -100,7 +100,7 @@ class _Talk:
     def go(self, session: str | None) -> int:
         """Until the person leaves; piped, the exit code of the first question that failed."""
         _ = self._opened.manifest  # a workspace that is not there is said before anything is asked
-        self._opened.close()
+        self._opened.release()
         self._chat = self._begin_session(session)
         self._greet()
         for line in self._lines():
@@ -144,7 +144,12 @@ class _Talk:
         turns = len(self._chat.turns)
         what = f"on with it after {plural(turns, 'turn')}" if turns else "new"
         print(f"Session {self._chat.id} in {self._opened.name} ({what}). /help lists the commands.", file=sys.stderr)
-        print_warnings([*self._chat.notes, *([note] if (note := "" if "model.answer" in self._settings else self._opened.model_note) else [])])
+        print_warnings(
+            [
+                *self._chat.notes,
+                *([note] if (note := "" if "model.answer" in self._settings else self._opened.model_note) else []),
+            ]
+        )
 
     # ── a question ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -169,7 +174,7 @@ class _Talk:
             if events is not None:
                 events.close()  # type: ignore[attr-defined]  # a generator
             # Not held while the person thinks: others may ask, ingest or reindex meanwhile.
-            self._opened.close()
+            self._opened.release()
 
     def _print(self, events: Iterator[AskEvent]) -> Answer:
         from cognicraft.cli.ask import print_events
@@ -209,7 +214,7 @@ class _Talk:
         except CogniCraftError as error:
             print_error(error)
         finally:
-            self._opened.close()
+            self._opened.release()
             sys.stdout.flush()
 
     def _help(self) -> None:

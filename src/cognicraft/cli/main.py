@@ -26,6 +26,7 @@ from cognicraft.cli import (
     prompts,
     reindex,
     search,
+    verify,
     workspaces,
 )
 
@@ -64,6 +65,7 @@ app.command("reindex")(reindex.reindex)
 app.command("ask")(ask.ask)
 app.command("chat")(chat.chat)
 app.command("search")(search.search)
+app.command("verify")(verify.verify)
 app.add_typer(documents.app, name="documents")
 app.add_typer(workspaces.app, name="workspaces")
 app.command("models")(models.models)

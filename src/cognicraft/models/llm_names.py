@@ -138,7 +138,7 @@ def address_for(name: ModelName, base_url: str, environment: Mapping[str, str]) 
     found = base_url or next((environment[variable] for variable in variables if environment.get(variable)), "")
     found = found or provider.base_url
     if not found and provider.protocol != "local":
-        how = f"Set {variables[0]}" if variables else "Set model.base_url (--base-url)"
+        how = f"Set {variables[0]}" if variables else "Set model.base_url"
         raise UsageError(
             f"{name} needs the address of its server.", remedy=f"{how}, for instance http://127.0.0.1:8000/v1."
         )

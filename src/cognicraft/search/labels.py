@@ -17,6 +17,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from cognicraft.records import DocumentRecord
 from cognicraft.search.periods import Dated, Period, periods, without
@@ -144,7 +145,7 @@ def read_labels(documents: Sequence[DocumentRecord], *, terms: Terms) -> tuple[L
         ids=[record.id for record in documents],
         sources=[record.source for record in documents],
         dated=dated,
-        short=bool(lengths) and sum(lengths) <= _SHORT_CHUNKS * len(lengths),
+        short=bool(lengths) and median(lengths) <= _SHORT_CHUNKS,  # whatever one long manual among them has
         document=document,
         reading=reading,
         weight=weight,
