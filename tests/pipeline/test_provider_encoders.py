@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from embedding_servers import EmbeddingServer, Fault, embedding_server
 
 from cognicraft import Workspace
 from cognicraft.errors import EmbedderMismatch, ModelAuthentication, ModelUnavailable
+from embedding_servers import EmbeddingServer, Fault, embedding_server
 
 MOUNTAIN = Path(__file__).resolve().parents[1] / "corpus" / "mountain"
 QUESTION = "How high is Mont Blanc?"
