@@ -327,6 +327,28 @@ class DoctorReport(Result):
         return all(check.ok for check in self.checks)
 
 
+class Figure(Result):
+    """A measured figure with its 95 % interval; null where it is not defined."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+class GroundingEvaluation(Result):
+    """What `evaluate grounding` measured: how well the check tells supported claims from others."""
+
+    rows: int
+    supported: int
+    auroc: Figure
+    balanced_accuracy: Figure = Field(description="At the threshold that answers are checked with.")
+    f1_unsupported: Figure
+    threshold: float
+    verdicts: dict[str, int]
+    verifier: str
+    timings_ms: dict[str, float]
+
+
 class RetrievalEvaluation(Result):
     """What `evaluate retrieval` measured; `metrics` is the product's way as configured."""
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cognicraft.config import SearchSettings
 from cognicraft.errors import UsageError
@@ -77,6 +77,16 @@ class Found:
     retrieved: Retrieved
     understanding: Understanding
     plan: Plan | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rankings:
+    """Chunk ids best first: of each arm, and of all fused and reranked."""
+
+    fused: list[str]
+    arms: dict[str, list[str]]
+    warnings: list[str]
+    config: dict[str, Any]
 
 
 def find(

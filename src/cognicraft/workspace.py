@@ -18,7 +18,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from types import TracebackType
@@ -51,7 +50,7 @@ from cognicraft.manifest import (
     refuse_other_settings,
 )
 from cognicraft.presenting import document_info, file_of, model_usage, search_hit, text_of, understood
-from cognicraft.protocols import Embedder, Engine
+from cognicraft.protocols import Embedder, Engine, Verifier
 from cognicraft.records import Chunk, Document, DocumentRecord, EngineInfo, Filter
 from cognicraft.results import (
     Answer,
@@ -67,7 +66,7 @@ from cognicraft.results import (
     WorkspaceInfo,
 )
 from cognicraft.roles import OpenModels, Roles, listing
-from cognicraft.searching import Opened, find
+from cognicraft.searching import Opened, Rankings, find
 from cognicraft.sessions import Sessions
 from cognicraft.verifying import verifier_of, verify_text
 
@@ -78,16 +77,6 @@ if TYPE_CHECKING:
     from cognicraft.reindexing import ReindexProgress
     from cognicraft.search.lexical import LexicalEncoder
     from cognicraft.search.names import Names
-
-
-@dataclass(frozen=True, slots=True)
-class Rankings:
-    """Chunk ids best first: of each arm, and of all fused and reranked."""
-
-    fused: list[str]
-    arms: dict[str, list[str]]
-    warnings: list[str]
-    config: dict[str, Any]
 
 
 ProgressCallback = Callable[[Progress], None]
@@ -440,6 +429,11 @@ class Workspace:
         documents, warnings = read_evidence([os.fspath(name) for name in evidence], settings=own.ingest)
         verifier = verifier_of(own.answer, roles=roles, meter=meter)
         return verify_text(text, documents, verifier=verifier, meter=meter, warnings=warnings)
+
+    def verifier(self) -> Verifier:
+        """What checks the claims of answers here, for tools that measure it."""
+        roles = self._roles(self.settings)
+        return verifier_of(self.settings.answer, roles=roles, meter=roles.meter())
 
     def chat(
         self,

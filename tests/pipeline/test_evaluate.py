@@ -87,3 +87,42 @@ def test_stopping_says_how_far_it_came(dataset: Path, home: Path) -> None:
     asked = iter([False] * 4 + [True] * 100)
     with pytest.raises(Cancelled, match="of 3 questions"):
         evaluate_retrieval(dataset, cancelled=lambda: next(asked))
+
+
+# ── the check of claims ───────────────────────────────────────────────────────────────────────────────────────
+
+ROWS = [
+    {"id": "a", "context": "The bridge was opened in 1932.", "claim": "The bridge was opened in 1932.", "label": 1},
+    {"id": "b", "context": "The bridge was opened in 1932.", "claim": "The bridge was opened in 1957.", "label": 0},
+    {"id": "c", "evidence": ["Bees dance.", "Honey is sweet."], "claim": "Honey is sweet.", "label": 1},
+    {"id": "d", "evidence": ["Bees dance.", "Honey is sweet."], "claim": "The moon is made of cheese.", "label": 0},
+]
+
+
+def grounding(tmp_path: Path, rows: list[dict[str, object]], *arguments: str) -> subprocess.CompletedProcess[str]:
+    file = tmp_path / "rows.jsonl"
+    file.write_text("\n".join(json.dumps(row) for row in rows) + "\n", encoding="utf-8")
+    return subprocess.run(
+        [sys.executable, "-m", "cognicraft", "evaluate", "grounding", str(file), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_the_check_of_claims_is_measured(home: Path, tmp_path: Path) -> None:
+    done = grounding(tmp_path, ROWS, "--json", "-", "--scores", str(tmp_path / "scores.jsonl"))
+    record = json.loads(done.stdout)
+    assert record["rows"] == 4
+    assert record["auroc"]["value"] == 1.0
+    assert record["balanced_accuracy"]["value"] == 1.0
+    scores = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [row["id"] for row in scores] == ["a", "b", "c", "d"]
+    assert scores[1]["verdict"] == "CONTRADICTED"
+
+
+def test_a_row_that_is_none_is_named_by_its_number(home: Path, tmp_path: Path) -> None:
+    done = grounding(tmp_path, [*ROWS, {"id": "e", "claim": "No evidence.", "label": 1}])
+    assert done.returncode == 2
+    assert "line 5" in done.stderr

@@ -91,6 +91,7 @@ def test_public_names_change_only_on_purpose() -> None:
         "Sentence",
         "Settings",
         "Source",
+        "Verification",
         "Workspace",
         "__version__",
         "resolve",

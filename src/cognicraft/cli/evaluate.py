@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cognicraft.cli.options import Arms, ConfigFile, Depth, Fusion, Home, Rerank, Weights, WorkspaceName
+from cognicraft.cli.options import Arms, ConfigFile, Depth, Fusion, Home, Model, Rerank, Set, Weights, WorkspaceName
 
 if TYPE_CHECKING:
     from cognicraft.results import RetrievalEvaluation
@@ -77,6 +77,67 @@ def retrieval(
         print_json(measured)
         return
     _print(measured)
+    if json_file is not None:
+        Path(json_file).write_text(measured.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        print(f"written to {json_file}")
+
+
+@app.command("grounding")
+def grounding(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE.jsonl", help="Rows {id, context or evidence, claim, label: 1 supported, group?}."),
+    ],
+    json_file: Annotated[
+        str | None,
+        typer.Option("--json", metavar="FILE", help="Write the record to FILE; - is standard output."),
+    ] = None,
+    scores: Annotated[
+        Path | None, typer.Option("--scores", metavar="FILE", help="Write {id, score, verdict} of every row to FILE.")
+    ] = None,
+    model: Model = None,
+    changed: Set = None,
+    home: Home = None,
+    config_file: ConfigFile = None,
+) -> None:
+    """Measure the check of claims on rows with known labels: AUROC, balanced accuracy, F1 of what is unsupported.
+
+    It is the check that `ask` makes, at its own threshold; with `--set answer.judge=model` a model judges besides.
+    """
+    from cognicraft.cli.ingest import _ctrl_c
+    from cognicraft.cli.options import parse_settings
+    from cognicraft.cli.output import print_json, table
+    from cognicraft.evaluate.harness import evaluate_grounding
+
+    with _ctrl_c() as stopped:
+        measured = evaluate_grounding(
+            file,
+            scores=scores,
+            settings={**parse_settings(changed), **({"model.answer": model} if model else {})},
+            home=home,
+            config_file=config_file,
+            progress=_line if sys.stderr.isatty() else None,
+            cancelled=stopped,
+        )
+    if json_file == "-":
+        print_json(measured)
+        return
+    if sys.stderr.isatty():
+        _line("")
+    print(
+        f"{file.name}: {measured.rows} claims, {measured.supported} of them supported; checked by {measured.verifier}"
+    )
+    figures = {
+        "AUROC": measured.auroc,
+        f"balanced accuracy at {measured.threshold:g}": measured.balanced_accuracy,
+        "F1 of the unsupported": measured.f1_unsupported,
+    }
+    rows = [
+        [name, *("-" if value is None else f"{value:.3f}" for value in (one.value, one.low, one.high))]
+        for name, one in figures.items()
+    ]
+    table(["figure", "value", "95 % from", "to"], rows, numeric=[1, 2, 3])
+    print(", ".join(f"{kind} {count}" for kind, count in measured.verdicts.items()))
     if json_file is not None:
         Path(json_file).write_text(measured.model_dump_json(indent=2) + "\n", encoding="utf-8")
         print(f"written to {json_file}")

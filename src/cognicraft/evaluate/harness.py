@@ -9,16 +9,21 @@ chunks are of one document.
 
 from __future__ import annotations
 
+import json
 import re
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from cognicraft.answer.judge_combined import fail_closed
 from cognicraft.errors import Cancelled
 from cognicraft.evaluate.datasets import Dataset, load
+from cognicraft.evaluate.grounding import Measured
 from cognicraft.evaluate.metrics import measure, summarize
-from cognicraft.results import RetrievalEvaluation
+from cognicraft.records import Claim, Verdict
+from cognicraft.results import Figure, GroundingEvaluation, RetrievalEvaluation
 from cognicraft.workspace import Workspace
 
 
@@ -138,3 +143,57 @@ def _measure(
 def _documents(chunk_ids: Iterable[str], document_of: Mapping[str, str]) -> list[str]:
     """Documents in the order of their best chunk."""
     return list(dict.fromkeys(document_of[chunk_id] for chunk_id in chunk_ids))
+
+
+def evaluate_grounding(
+    file: Path,
+    *,
+    scores: Path | None = None,
+    settings: Mapping[str, object] | None = None,
+    home: Path | None = None,
+    config_file: Path | None = None,
+    progress: Callable[[str], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> GroundingEvaluation:
+    """How well the check of claims, as answers are checked, tells supported ones from others.
+
+    file: rows {id, context or evidence, claim, label, group?}. scores: file for the score and verdict of every row.
+    Raises: UsageError for a row that is not of that shape, with its number; Cancelled.
+    """
+    from cognicraft.answer.verify import SUPPORTED_AT
+    from cognicraft.evaluate.grounding import figures, read_rows
+
+    started = time.perf_counter()
+    rows = list(read_rows(file))
+    found: list[Verdict] = []
+    with Workspace(home=home, config_file=config_file, settings=settings) as workspace:
+        verifier = workspace.verifier()
+        for number, row in enumerate(rows, start=1):
+            if cancelled is not None and cancelled():
+                raise Cancelled(f"Stopped after {number - 1} of {len(rows)} claims.", remedy="Nothing was written.")
+            found += fail_closed(verifier, [Claim(row.claim, 0, len(row.claim))], row.evidence)
+            if progress is not None and (number % 25 == 0 or number == len(rows)):
+                progress(f"check: {number} of {len(rows)} claims")
+        name = verifier.name
+    if scores is not None:
+        lines = [
+            json.dumps({"id": row.id, "score": round(verdict.score, 6), "verdict": verdict.kind})
+            for row, verdict in zip(rows, found, strict=True)
+        ]
+        scores.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    measured = figures(rows, [verdict.score for verdict in found], threshold=SUPPORTED_AT)
+
+    def figure(one: Measured) -> Figure:
+        return Figure(value=one.value, low=one.low, high=one.high)
+
+    return GroundingEvaluation(
+        rows=measured.rows,
+        supported=measured.supported,
+        auroc=figure(measured.auroc),
+        balanced_accuracy=figure(measured.balanced_accuracy),
+        f1_unsupported=figure(measured.f1_unsupported),
+        threshold=measured.threshold,
+        verdicts=dict(Counter(verdict.kind for verdict in found).most_common()),
+        verifier=name,
+        timings_ms={"total": round((time.perf_counter() - started) * 1000, 1)},
+    )
