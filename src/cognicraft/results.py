@@ -349,6 +349,33 @@ class GroundingEvaluation(Result):
     timings_ms: dict[str, float]
 
 
+class RiskPoint(Result):
+    """A point of the risk-coverage curve: so many answered, so many of these wrong."""
+
+    coverage: float = Field(description="Share of all questions that is answered.")
+    risk: float = Field(description="Share of these that is wrong: no answer exists, or it is from another document.")
+    threshold: float = Field(description="Least confidence that is answered (answer.threshold).")
+
+
+class AbstentionEvaluation(Result):
+    """What `evaluate abstention` measured: whether the product declines where the documents do not tell."""
+
+    dataset: str
+    answerable: int
+    unanswerable: int
+    auroc: float | None = Field(description="Confidence of answerable against unanswerable questions.")
+    refusal_precision: float | None = Field(description="Of the questions refused, how many have no answer.")
+    refusal_recall: float | None = Field(description="Of the questions without an answer, how many were refused.")
+    right_document: float | None = Field(description="Of the answerable ones, how many were answered from a right one.")
+    curve: list[RiskPoint]
+    at_most_wrong: dict[str, RiskPoint | None] = Field(
+        description="'0.05': the point of most coverage at which at most 5 % are wrong; null where there is none."
+    )
+    config: dict[str, Any]
+    warnings: list[str]
+    timings_ms: dict[str, float]
+
+
 class RetrievalEvaluation(Result):
     """What `evaluate retrieval` measured; `metrics` is the product's way as configured."""
 

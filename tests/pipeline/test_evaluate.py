@@ -126,3 +126,35 @@ def test_a_row_that_is_none_is_named_by_its_number(home: Path, tmp_path: Path) -
     done = grounding(tmp_path, [*ROWS, {"id": "e", "claim": "No evidence.", "label": 1}])
     assert done.returncode == 2
     assert "line 5" in done.stderr
+
+
+# ── declining ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_declining_is_measured(home: Path, dataset: Path) -> None:
+    rows = [{"_id": "u1", "text": "Which sauce goes with fried squid?"}, {"_id": "u2", "text": "Who invented jazz?"}]
+    (dataset / "unanswerable.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n", encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "cognicraft", "evaluate", "abstention", str(dataset), "--json", "-"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    record = json.loads(done.stdout)
+    assert (record["answerable"], record["unanswerable"]) == (3, 2)
+    assert record["auroc"] == 1.0
+    assert record["refusal_recall"] == 1.0
+    assert record["curve"][-1]["coverage"] == 1.0
+
+
+def test_declining_is_not_measured_without_questions_to_decline(home: Path, dataset: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "cognicraft", "evaluate", "abstention", str(dataset)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "unanswerable.jsonl" in done.stderr

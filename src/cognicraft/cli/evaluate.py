@@ -143,6 +143,66 @@ def grounding(
         print(f"written to {json_file}")
 
 
+@app.command("abstention")
+def abstention(
+    dataset: Annotated[
+        Path,
+        typer.Argument(metavar="DATASET_DIR", help="BEIR-shaped folder with unanswerable.jsonl beside queries.jsonl."),
+    ],
+    json_file: Annotated[
+        str | None,
+        typer.Option("--json", metavar="FILE", help="Write the record to FILE; - is standard output."),
+    ] = None,
+    split: Annotated[str, typer.Option("--split", metavar="NAME", help="Judgements to use.")] = "test",
+    queries: Annotated[
+        int | None, typer.Option("--queries", metavar="N", help="Only the first N questions of each kind.")
+    ] = None,
+    model: Model = None,
+    changed: Set = None,
+    home: Home = None,
+    config_file: ConfigFile = None,
+) -> None:
+    """Measure whether `ask` declines where the documents do not tell: AUROC, refusals, the risk-coverage curve."""
+    from cognicraft.cli.ingest import _ctrl_c
+    from cognicraft.cli.options import parse_settings
+    from cognicraft.cli.output import print_json, table
+    from cognicraft.evaluate.abstention_harness import evaluate_abstention
+
+    with _ctrl_c() as stopped:
+        measured = evaluate_abstention(
+            dataset,
+            split=split,
+            queries=queries,
+            settings={**parse_settings(changed), **({"model.answer": model} if model else {})},
+            home=home,
+            config_file=config_file,
+            progress=_line if sys.stderr.isatty() else None,
+            cancelled=stopped,
+        )
+    if json_file == "-":
+        print_json(measured)
+        return
+    if sys.stderr.isatty():
+        _line("")
+    print(f"{measured.dataset}: {measured.answerable} questions with an answer, {measured.unanswerable} without")
+    figures = {
+        "AUROC of the confidence": measured.auroc,
+        "answered from a right document": measured.right_document,
+        "refused, and rightly (precision)": measured.refusal_precision,
+        "without an answer, and refused (recall)": measured.refusal_recall,
+    }
+    rows = [[name, "-" if value is None else f"{value:.3f}"] for name, value in figures.items()]
+    table(["figure", "value"], rows, numeric=[1])
+    points = []
+    for share, point in measured.at_most_wrong.items():
+        how = f"answer.threshold {point.threshold:.3f} answers {point.coverage:.0%}" if point else "cannot be had"
+        points.append([f"at most {float(share):.0%} wrong", how])
+    table(["wanted", "setting"], points)
+    if json_file is not None:
+        Path(json_file).write_text(measured.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        print(f"written to {json_file}")
+
+
 def _line(text: str) -> None:
     print(f"\r\x1b[2K{text}", end="", file=sys.stderr, flush=True)
 
