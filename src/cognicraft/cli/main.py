@@ -21,6 +21,7 @@ from cognicraft.cli import (
     doctor,
     documents,
     evaluate,
+    export,
     ingest,
     models,
     prompts,
@@ -73,6 +74,7 @@ app.add_typer(prompts.app, name="prompts")
 app.command("doctor")(doctor.doctor)
 app.add_typer(config.app, name="config")
 app.add_typer(evaluate.app, name="evaluate")
+app.add_typer(export.app, name="export")
 
 
 def run() -> None:
