@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import urllib.error
-import urllib.request
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -45,6 +43,8 @@ def running_ollama(base_url: str | None = None, timeout_s: float = 0.3) -> list[
     timeout_s: for each request, in seconds.
     """
     address = ollama_address(base_url)
+    if not _listens(address, timeout_s):
+        return []
     try:
         listed = _ask(f"{address}/api/tags", None, timeout_s).get("models", [])
         newest_first = sorted(listed, key=lambda model: str(model.get("modified_at", "")), reverse=True)
@@ -89,7 +89,21 @@ def _can_chat(address: str, name: str, timeout_s: float) -> bool:
     return "bert" not in family and "embed" not in name  # servers before capabilities were told
 
 
+def _listens(address: str, timeout_s: float) -> bool:
+    """Whether anything answers there at all: asked before what speaks HTTP is imported (30 ms of a cold start)."""
+    import socket
+
+    parts = urlsplit(address)
+    try:
+        with socket.create_connection((parts.hostname or "", parts.port or DEFAULT_PORT), timeout=timeout_s):
+            return True
+    except (OSError, ValueError):
+        return False
+
+
 def _ask(url: str, body: object, timeout_s: float) -> dict[str, Any]:
+    import urllib.request
+
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url, data=data, headers={"content-type": "application/json"})
     # A proxy of the environment cannot know the servers of this machine.
