@@ -60,8 +60,8 @@ def test_ask_json_holds_the_promised_fields(ingested: Path) -> None:
     done = cognicraft("ask", "How high is Mont Blanc?", "--home", str(ingested), "-w", "alps", "--json")
     record = json.loads(done.stdout)
     assert list(record) == [
-        "question", "answered", "answer", "sentences", "sources", "model", "understood", "usage",
-        "warnings", "timings_ms", "config",
+        "question", "answered", "answer", "sentences", "sources", "model",
+        "confidence", "probability", "claims", "corrections", "understood", "usage", "warnings", "timings_ms", "config",
     ]  # fmt: skip
     assert set(record["sources"][0]) == {
         "n", "document_id", "file", "page", "page_end", "heading", "quote", "start", "end", "score", "also",

@@ -27,7 +27,7 @@ _CUT = re.compile(
     r"(?P<conjunction>(?:and|but|while|whereas)\s+)"
     rf"|(?P<left_alone>;(?:{_RUN.pattern})?|(?:{_RUN.pattern});)\s+"
 )
-_CONJUNCTION = re.compile(r"\s*(?:and|but|while|whereas)\s+")
+_CONJUNCTION = re.compile(r"\A\s*(?:and|but|while|whereas)\s+")
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)?|\d[\d.,]*")
 
 
