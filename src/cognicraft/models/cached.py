@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from cognicraft.models.wrapped import WrappedModel
 from cognicraft.protocols import CompletionStream, LanguageModel
 from cognicraft.records import Completion, Message, Usage, digest
 
@@ -30,39 +31,19 @@ FORMAT = "1"
 _PIECE_CHARACTERS = 24  # of a reply that is given again as a stream
 
 
-class CachedModel:
+class CachedModel(WrappedModel):
     """A `LanguageModel` that asks each thing once. Thread-safe; a folder may be shared by processes.
 
     temperature: what the model was opened with; replies to another temperature are other replies.
     """
 
     def __init__(self, model: LanguageModel, folder: Path, *, temperature: float | None = None) -> None:
-        self._model = model
+        super().__init__(model)
         self._folder = folder
         own = getattr(model, "temperature", None) if temperature is None else temperature
         self._temperature = "" if own is None else repr(float(own))
         self._lock = threading.Lock()
         self._notes: list[str] = []
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    @property
-    def context_tokens(self) -> int:
-        return self._model.context_tokens
-
-    @property
-    def price_known(self) -> bool:
-        return bool(getattr(self._model, "price_known", True))
-
-    @property
-    def temperature(self) -> float | None:
-        return getattr(self._model, "temperature", None)
-
-    @property
-    def max_output_tokens(self) -> int | None:
-        return getattr(self._model, "max_output_tokens", None)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -106,9 +87,6 @@ class CachedModel:
         answer, usage = self._model.structured(messages, schema, max_tokens=max_tokens, timeout_s=timeout_s)
         self._write(key, {"value": answer.model_dump(mode="json")})
         return answer, usage
-
-    def close(self) -> None:
-        self._model.close()
 
     def keep(self, key: str, completion: Completion) -> None:
         """Store a whole reply."""

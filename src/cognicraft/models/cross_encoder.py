@@ -27,9 +27,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cognicraft.errors import ModelFileError, UsageError
+from cognicraft.models.onnx_session import open_session, open_tokenizer
 
 if TYPE_CHECKING:
-    import onnxruntime
     import tokenizers
 
 # In this order, each beside `config.json` or in its folder `onnx`.
@@ -118,7 +118,7 @@ class CrossEncoder:
         self._max_tokens = _window(config, max_tokens, self._folder / "config.json")
         self._pad = _padding_id(config, self._tokenizer)
         self._model = _model_file(self._folder, file)
-        self._session = _session(self._model)
+        self._session = open_session(self._model, remedy=_REMEDY)
         self._inputs = self._checked_inputs()
         outputs = [value.name for value in self._session.get_outputs()]
         self._output = "logits" if "logits" in outputs else outputs[0]
@@ -288,17 +288,9 @@ def _template(tokenizer: tokenizers.Tokenizer, path: Path) -> _Template:
 
 
 def _tokenizer(path: Path) -> tokenizers.Tokenizer:
-    from tokenizers import Tokenizer
-
     if not path.is_file():
         raise _unusable(path, "it is absent")
-    try:
-        tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises plain Exception
-        raise _unusable(path, _first_line(error)) from error
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    return tokenizer
+    return open_tokenizer(path, remedy=_REMEDY)
 
 
 def _model_file(folder: Path, file: str) -> Path:
@@ -313,21 +305,6 @@ def _model_file(folder: Path, file: str) -> Path:
         return folder / found[0]
     reason = f"it holds no ONNX file named {', '.join(MODEL_FILES)}"
     raise _unusable(folder, f"{reason}, but {', '.join(found)}" if found else reason)
-
-
-def _session(path: Path) -> onnxruntime.InferenceSession:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    # Batches are the unit of parallel work: one thread per run, and none that spins while it waits.
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    options.log_severity_level = 3
-    try:
-        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime's own exceptions have no common class but Exception
-        raise _unusable(path, _first_line(error)) from error
 
 
 def _unusable(path: Path, reason: str) -> ModelFileError:

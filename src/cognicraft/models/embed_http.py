@@ -12,7 +12,6 @@ ContextOverflow, ModelReplyInvalid, ModelError. No message holds the key.
 from __future__ import annotations
 
 import contextlib
-import email.utils
 import http.client
 import json
 import random
@@ -29,6 +28,7 @@ from urllib.parse import urlsplit
 from cognicraft.errors import ModelError, ModelReplyInvalid, ModelTimeout, ModelUnavailable
 from cognicraft.models.embed_faults import Fault, clean, fault_of_status, unreached
 from cognicraft.models.embed_names import EmbedderName
+from cognicraft.models.retry_after import retry_after_s
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 8.0
 _LONGEST_WAIT_S = 60.0
@@ -75,7 +75,7 @@ class JsonClient:
                 said = b""
                 with contextlib.suppress(OSError, http.client.HTTPException):
                     said = _read(error, deadline)
-            wait_s = _retry_after_s(error.headers.get("retry-after"))
+            wait_s = retry_after_s(error.headers.get("retry-after"))
             return fault_of_status(self.name, error.code, said, wait_s=wait_s, address=self.address, key=self.key)
         except TimeoutError:
             return Fault(self._timed_out())
@@ -129,14 +129,3 @@ def _read(response: Any, deadline: float) -> bytes:
     if getattr(response, "length", None):
         raise http.client.IncompleteRead(b"".join(parts), response.length)
     return b"".join(parts)
-
-
-def _retry_after_s(header: str | None) -> float | None:
-    """Seconds, from the number or the date that the header holds."""
-    if not header:
-        return None
-    with contextlib.suppress(ValueError):
-        return max(0.0, float(header))
-    with contextlib.suppress(ValueError, TypeError):
-        return max(0.0, email.utils.parsedate_to_datetime(header).timestamp() - time.time())
-    return None

@@ -14,6 +14,7 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from cognicraft.errors import BudgetSpent, ModelError
+from cognicraft.models.wrapped import WrappedModel
 from cognicraft.protocols import CompletionStream, LanguageModel
 from cognicraft.records import Completion, Message, Usage
 
@@ -68,32 +69,12 @@ class Meter:
             )
 
 
-class MeteredModel:
+class MeteredModel(WrappedModel):
     """A `LanguageModel` whose calls a `Meter` counts."""
 
     def __init__(self, model: LanguageModel, meter: Meter) -> None:
-        self._model = model
+        super().__init__(model)
         self._meter = meter
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    @property
-    def context_tokens(self) -> int:
-        return self._model.context_tokens
-
-    @property
-    def price_known(self) -> bool:
-        return bool(getattr(self._model, "price_known", True))
-
-    @property
-    def temperature(self) -> float | None:
-        return getattr(self._model, "temperature", None)
-
-    @property
-    def max_output_tokens(self) -> int | None:
-        return getattr(self._model, "max_output_tokens", None)
 
     def complete(
         self, messages: Sequence[Message], *, max_tokens: int | None = None, timeout_s: float | None = None
@@ -123,9 +104,6 @@ class MeteredModel:
             value, usage = self._model.structured(messages, schema, max_tokens=max_tokens, timeout_s=timeout_s)
         self._meter.add(usage)
         return value, usage
-
-    def close(self) -> None:
-        self._model.close()
 
 
 class MeteredStream:

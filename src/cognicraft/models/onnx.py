@@ -25,11 +25,11 @@ import numpy as np
 import numpy.typing as npt
 
 from cognicraft.errors import ModelFileError, UsageError
+from cognicraft.models.onnx_session import open_session, open_tokenizer
 from cognicraft.records import ByteArray, Encoding, FloatArray
 
 if TYPE_CHECKING:
-    import onnxruntime
-    import tokenizers
+    pass
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -89,9 +89,9 @@ class OnnxEmbedder:
         self._reading = reading
         self._max_tokens = max_tokens
         self._threads = threads or _usable_cpus()
-        self._tokenizer = _load_tokenizer(files.tokenizer, remedy)
+        self._tokenizer = open_tokenizer(files.tokenizer, remedy=remedy)
         self._mean = _load_mean(files.mean_token_vector, remedy)
-        self._session = _load_session(files.model, remedy)
+        self._session = open_session(files.model, remedy=remedy)
         self._document_prefix = self._token_ids(reading.document_prefix)
         self._query_prefix = self._token_ids(reading.query_prefix)
         self._pool: ThreadPoolExecutor | None = None
@@ -220,35 +220,8 @@ def _check_size(files: ModelFiles, remedy: str) -> None:
         raise ModelFileError(str(files.model), reason=reason, remedy=remedy)
 
 
-def _load_tokenizer(path: Path, remedy: str) -> tokenizers.Tokenizer:
-    from tokenizers import Tokenizer
-
-    try:
-        tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises plain Exception
-        raise ModelFileError(str(path), reason=str(error), remedy=remedy) from error
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    return tokenizer
-
-
 def _load_mean(path: Path, remedy: str) -> FloatArray:
     try:
         return np.asarray(np.load(path), np.float32)
     except (OSError, ValueError) as error:
         raise ModelFileError(str(path), reason=str(error), remedy=remedy) from error
-
-
-def _load_session(path: Path, remedy: str) -> onnxruntime.InferenceSession:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    # Texts are the unit of parallel work: one thread per run, and none that spins while it waits.
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    options.log_severity_level = 3
-    try:
-        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime's own exceptions have no common class but Exception
-        raise ModelFileError(str(path), reason=str(error).splitlines()[0], remedy=remedy) from error

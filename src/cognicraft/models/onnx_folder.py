@@ -22,11 +22,11 @@ import numpy as np
 from cognicraft.errors import ModelFileError
 from cognicraft.models.embed_local import LocalEmbedder
 from cognicraft.models.embed_prompts import Prefixes, prefixes_of
+from cognicraft.models.onnx_session import open_session, open_tokenizer
 from cognicraft.records import FloatArray, digest
 
 if TYPE_CHECKING:
-    import onnxruntime
-    import tokenizers
+    pass
 
 Pooling = Literal["mean", "cls", "max", "lasttoken"]
 # In this order, each in the folder itself or in its folder `onnx`.
@@ -61,14 +61,14 @@ class FolderEmbedder(LocalEmbedder):
         self._lower = bool(_json(self._folder / "sentence_bert_config.json").get("do_lower_case"))
         super().__init__(
             name or f"onnx:{self._folder}",
-            tokenizer=_load_tokenizer(self._folder / "tokenizer.json"),
+            tokenizer=open_tokenizer(self._folder / "tokenizer.json", remedy=_REMEDY),
             prefixes=prefixes or own_prefixes(self._folder) or prefixes_of(self._folder.name),
             max_tokens=_max_tokens(self._folder),
             threads=threads,
         )
-        self._cutting = _load_tokenizer(self._folder / "tokenizer.json")
+        self._cutting = open_tokenizer(self._folder / "tokenizer.json", remedy=_REMEDY)
         self._cutting.enable_truncation(self._max_tokens)
-        self._session = _load_session(self._model)
+        self._session = open_session(self._model, remedy=_REMEDY)
         self._inputs = {one.name for one in self._session.get_inputs()}
         self._output, self._pooled = self._choose_output()
 
@@ -221,33 +221,6 @@ def _max_tokens(folder: Path) -> int:
     # A limit that nobody set is written as a number with thirty digits.
     usable = [value for value in found if isinstance(value, int) and 2 < value < 1_000_000]
     return min(usable, default=_USUAL_MAX_TOKENS)
-
-
-def _load_tokenizer(path: Path) -> tokenizers.Tokenizer:
-    from tokenizers import Tokenizer
-
-    try:
-        tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises plain Exception
-        raise _unusable(path, str(error)) from error
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    return tokenizer
-
-
-def _load_session(path: Path) -> onnxruntime.InferenceSession:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    # Texts are the unit of parallel work, as in `onnx.py`.
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    options.log_severity_level = 3
-    try:
-        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime's own exceptions have no common class but Exception
-        raise _unusable(path, str(error).splitlines()[0]) from error
 
 
 def _sha256(path: Path) -> str:

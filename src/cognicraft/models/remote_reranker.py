@@ -25,7 +25,6 @@ import urllib.parse
 import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 
 from cognicraft.errors import (
@@ -39,6 +38,7 @@ from cognicraft.errors import (
     ModelUnavailable,
     UsageError,
 )
+from cognicraft.models.retry_after import retry_after_s
 
 Shape = Literal["cohere", "jina", "tei"]
 SERVICES: Mapping[str, str] = {"cohere": "https://api.cohere.com/v2/rerank", "jina": "https://api.jina.ai/v1/rerank"}
@@ -281,9 +281,9 @@ class RemoteReranker:
             error: ModelError = ModelRateLimited(
                 f"{at} got too many requests ({status}).", remedy="Wait, then ask again."
             )
-            return _Again(error, _wait_s(reply.headers))
+            return _Again(error, retry_after_s(reply.headers.get("Retry-After")))
         if reply.status >= 500 or reply.status in _RETRIED:
-            return _Again(self._unreachable(status), _wait_s(reply.headers))
+            return _Again(self._unreachable(status), retry_after_s(reply.headers.get("Retry-After")))
         return ModelError(
             f"{at} refused the request ({status}).",
             remedy="Check that the address speaks the Cohere, Jina or TEI shape (search.rerank_url).",
@@ -366,21 +366,6 @@ def _key_for(url: str, environment: Mapping[str, str]) -> str:
                 return environment[variable]
         raise ModelAuthentication(f"The reranker at {host} needs a key.", remedy=f"Set {variables[0]}.")
     return environment.get(KEY_VARIABLE, "")
-
-
-def _wait_s(headers: Mapping[str, str]) -> float | None:
-    """Seconds of `Retry-After`, which is a number or a date; None where there is none."""
-    given = headers.get("Retry-After")
-    if given is None:
-        return None
-    try:
-        seconds = float(given)
-    except ValueError:
-        try:
-            seconds = parsedate_to_datetime(given).timestamp() - time.time()
-        except ValueError:
-            return None
-    return max(0.0, seconds) if math.isfinite(seconds) else None
 
 
 def _placed(entry: object) -> tuple[int, float | None]:
