@@ -11,6 +11,8 @@ import typer
 from cognicraft.cli.options import Arms, ConfigFile, Depth, Fusion, Home, Model, Rerank, Set, Weights, WorkspaceName
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from cognicraft.results import RetrievalEvaluation
 
 app = typer.Typer(help="Measure the product on questions with known answers.", no_args_is_help=True)
@@ -77,9 +79,7 @@ def retrieval(
         print_json(measured)
         return
     _print(measured)
-    if json_file is not None:
-        Path(json_file).write_text(measured.model_dump_json(indent=2) + "\n", encoding="utf-8")
-        print(f"written to {json_file}")
+    _keep(measured, json_file)
 
 
 @app.command("grounding")
@@ -138,9 +138,7 @@ def grounding(
     ]
     table(["figure", "value", "95 % from", "to"], rows, numeric=[1, 2, 3])
     print(", ".join(f"{kind} {count}" for kind, count in measured.verdicts.items()))
-    if json_file is not None:
-        Path(json_file).write_text(measured.model_dump_json(indent=2) + "\n", encoding="utf-8")
-        print(f"written to {json_file}")
+    _keep(measured, json_file)
 
 
 @app.command("abstention")
@@ -198,6 +196,11 @@ def abstention(
         how = f"answer.threshold {point.threshold:.3f} answers {point.coverage:.0%}" if point else "cannot be had"
         points.append([f"at most {float(share):.0%} wrong", how])
     table(["wanted", "setting"], points)
+    _keep(measured, json_file)
+
+
+def _keep(measured: BaseModel, json_file: str | None) -> None:
+    """Write the record where it is wanted, after what was printed of it."""
     if json_file is not None:
         Path(json_file).write_text(measured.model_dump_json(indent=2) + "\n", encoding="utf-8")
         print(f"written to {json_file}")
