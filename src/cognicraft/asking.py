@@ -66,16 +66,17 @@ def ask(
     meter = roles.meter()
     model = roles.model("answer", meter=meter)
     own = settings.answer
+    template = None
     if model is not None:
         from cognicraft.answer.prompting import load_template
 
-        load_template(own.prompt)  # a template that cannot be used is said before anything is paid for
+        template = load_template(own.prompt)  # a template that cannot be used is said before anything is paid for
     yield StepEvent(step="search")
     # Of quotes twice as many: where one document is surely named, its passages are all alike to the arms.
     limit = max(own.limit, own.top_k) if model is not None else 2 * own.passages
     found = find(opened, question, settings.search, where=where, limit=limit, roles=roles, meter=meter)
     fallen_back: tuple[str, ...] = ()
-    if model is not None:
+    if model is not None and template is not None:
         yield StepEvent(step="write")
         try:
             yield from _written(
@@ -84,6 +85,7 @@ def ask(
                 settings,
                 found,
                 model,
+                template=template,
                 where=where,
                 history=history,
                 roles=roles,
@@ -108,6 +110,7 @@ def _written(
     found: Found,
     model: LanguageModel,
     *,
+    template: Template,
     where: str | Filter | None,
     history: History,
     roles: Roles,
@@ -118,10 +121,9 @@ def _written(
     from cognicraft.answer.cited_sentences import cited_sentences
     from cognicraft.answer.confidence import probability
     from cognicraft.answer.generate import generate
-    from cognicraft.answer.prompting import load_template, messages
+    from cognicraft.answer.prompting import messages
 
     own = settings.answer
-    template = load_template(own.prompt)
     said_before = sum(_tokens(opened, question) + _tokens(opened, answered) for question, answered in history)
     room = model.context_tokens - settings.model.max_output_tokens - _PROMPT_TOKENS - said_before
     budget = max(_LEAST_EVIDENCE_TOKENS, min(own.max_tokens, room))

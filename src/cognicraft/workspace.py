@@ -305,11 +305,7 @@ class Workspace:
         own = self._settings_of_call(
             {
                 "search.limit": limit,
-                "search.arms": None if arms is None else tuple(arms),
-                "search.fusion": fusion,
-                "search.weights": None if weights is None else dict(weights),
-                "search.rerank": rerank,
-                "search.depth": depth,
+                **_search_keys(arms, fusion, weights, rerank, depth),
             },
             settings,
         )
@@ -397,11 +393,7 @@ class Workspace:
         """As `ask`, with events while the answer is made, the answer last. Closing the iterator stops the model."""
         own = self._settings_of_call(
             {
-                "search.arms": None if arms is None else tuple(arms),
-                "search.fusion": fusion,
-                "search.weights": None if weights is None else dict(weights),
-                "search.rerank": rerank,
-                "search.depth": depth,
+                **_search_keys(arms, fusion, weights, rerank, depth),
                 "model.answer": model,
                 "answer.max_sentences": max_sentences,
                 "answer.threshold": threshold,
@@ -474,15 +466,13 @@ class Workspace:
         """The conversations of this workspace: `list()`, `open(ID)`, `delete(ID)`."""
         return Sessions(self.settings.home_folder / "sessions" / self.name, workspace=self.name)
 
-    @property
-    def model_note(self) -> str:
-        """One line on the model that answers, where the person chose none; "" where they did."""
-        return self._roles(self.settings).note
+    def answering(self) -> tuple[str, str]:
+        """The model that writes answers, "" where they are quoted; and one line on it where the person chose none.
 
-    @property
-    def answering_model(self) -> str:
-        """The model that writes answers, "" where sentences are quoted. Raises: UsageError."""
-        return self._roles(self.settings).answering
+        Raises: UsageError.
+        """
+        roles = self._roles(self.settings)
+        return roles.answering, roles.note
 
     def models(self, *, provider: str | None = None) -> ModelListing:
         """The language models that can be named, and which does which work. Raises: UsageError."""
@@ -501,16 +491,7 @@ class Workspace:
         settings: Mapping[str, object] | None = None,
     ) -> Rankings:
         """The chunk ids of every arm and of the whole, as deep as the arms go, without the texts: for measuring."""
-        own = self._settings_of_call(
-            {
-                "search.arms": None if arms is None else tuple(arms),
-                "search.fusion": fusion,
-                "search.weights": None if weights is None else dict(weights),
-                "search.rerank": rerank,
-                "search.depth": depth,
-            },
-            settings,
-        )
+        own = self._settings_of_call(_search_keys(arms, fusion, weights, rerank, depth), settings)
         roles = self._roles(own)
         with self._opened() as opened:
             found = find(opened, question, own.search, where=where, limit=None, roles=roles, meter=roles.meter())
@@ -873,6 +854,23 @@ class Workspace:
                 remedy="Give the id of one: " + ", ".join(record.id for record in fits[:5]),
             )
         return fits[0]
+
+
+def _search_keys(
+    arms: Sequence[str] | None,
+    fusion: str | None,
+    weights: Mapping[str, float] | None,
+    rerank: str | None,
+    depth: int | None,
+) -> dict[str, object]:
+    """What `search`, `ask` and `rankings` are given, by the keys of the settings; None for what is left out."""
+    return {
+        "search.arms": None if arms is None else tuple(arms),
+        "search.fusion": fusion,
+        "search.weights": None if weights is None else dict(weights),
+        "search.rerank": rerank,
+        "search.depth": depth,
+    }
 
 
 def _new_lexical() -> LexicalEncoder:

@@ -142,8 +142,8 @@ def ask(
 
 def first_note(opened: Workspace) -> str:
     """Which model answers where the person chose none: said each time one was found, else once in a home."""
-    note = opened.model_note
-    if not note or opened.answering_model:
+    model, note = opened.answering()
+    if not note or model:
         return note
     told = opened.settings.home_folder / "no-model-told"
     if told.exists():

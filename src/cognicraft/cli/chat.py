@@ -144,12 +144,8 @@ class _Talk:
         turns = len(self._chat.turns)
         what = f"on with it after {plural(turns, 'turn')}" if turns else "new"
         print(f"Session {self._chat.id} in {self._opened.name} ({what}). /help lists the commands.", file=sys.stderr)
-        print_warnings(
-            [
-                *self._chat.notes,
-                *([note] if (note := "" if "model.answer" in self._settings else self._opened.model_note) else []),
-            ]
-        )
+        note = "" if "model.answer" in self._settings else self._opened.answering()[1]
+        print_warnings([*self._chat.notes, *([note] if note else [])])
 
     # ── a question ────────────────────────────────────────────────────────────────────────────────────────────
 
